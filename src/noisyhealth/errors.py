@@ -1,0 +1,33 @@
+"""One tree of errors; every message has the value, where it came from and what to do.
+
+    NoisyHealthError
+    |-- ConfigError      a setting that cannot be used
+    |-- DataError        a file, row or column that cannot be used
+    |-- WeightsError     weights, a key or a server that are not there
+    |-- CallError        a model that did not answer
+    `-- StoreError       MLflow or the journal cannot be used
+"""
+
+
+class NoisyHealthError(Exception):
+    """The root: catch it to catch everything this package raises on purpose."""
+
+
+class ConfigError(NoisyHealthError):
+    """A setting that cannot be used; names its key and what would do."""
+
+
+class DataError(NoisyHealthError):
+    """Data that cannot be used; names the file, the row and the column."""
+
+
+class WeightsError(NoisyHealthError):
+    """Weights, a key or a server that are not there; names what would bring them."""
+
+
+class CallError(NoisyHealthError):
+    """A call that no retry could save; names the endpoint and the first cause."""
+
+
+class StoreError(NoisyHealthError):
+    """A store that cannot be used; names its address."""

@@ -1,0 +1,188 @@
+"""One cell from its settings to its run: ask, read, score, compare with the clean text, log."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+from noisyhealth import evidence, study, version
+from noisyhealth.analysis import impact
+from noisyhealth.errors import CallError
+from noisyhealth.models.model import Model
+from noisyhealth.evidence import Read, Result
+from noisyhealth.records import Outcome, Query, Reply, Scores
+from noisyhealth.settings import Cell
+from noisyhealth.study import Asked, Record
+from noisyhealth.tracking.journal import Journal, for_query
+
+
+def run(cell: Cell, asked: Asked, key: str, parent: str = "") -> Record:
+    """Run one cell unless it is done, and return what became of it.
+
+    `key` is the cell's, `parent` the sweep's run. The run ends as FINISHED, as FAILED when anything was
+    raised, and as KILLED when it was interrupted; the exception goes on to the caller.
+    """
+    start = time.perf_counter()
+    if done := cell.store.finished([key]):
+        return record(cell, key, study.REUSED, done[key])
+    run_id = cell.store.start(cell.name, _tags(cell, asked, key), _params(cell), parent)
+    try:
+        result = _result(cell, asked)
+        metrics = {**_metrics(cell, asked, result), "seconds/total": time.perf_counter() - start}
+        with tempfile.TemporaryDirectory() as folder:
+            evidence.write(Path(folder), cell, asked, result)
+            cell.store.log(run_id, metrics, _findings(cell, result, metrics), Path(folder))
+        cell.store.end(run_id, "FINISHED")
+    except Exception as error:
+        cell.store.tag(run_id, "error", f"{type(error).__name__}: {error}"[:4000])
+        cell.store.end(run_id, "FAILED")
+        raise
+    except BaseException:
+        cell.store.end(run_id, "KILLED")
+        raise
+    return record(cell, key, study.DONE, run_id)
+
+
+def ask(model: Model, queries: Sequence[Query], keys: Sequence[str], journal: Journal) -> list[Reply]:
+    """Return a reply for each query, in order; only what the journal does not hold is asked, and once.
+
+    Raises CallError when calls were lost. What was answered stays in the journal.
+    """
+    missing = dict(zip(keys, queries, strict=True))
+    replies = journal.get(missing)
+    missing = {key: query for key, query in missing.items() if key not in replies}
+    with journal.writing() as writer:
+        # A query goes out under its key, since the clean and the disturbed text of an example share an id.
+        for reply in model.predict([replace(query, id=key) for key, query in missing.items()]):
+            writer.put(reply.id, model.label, model.request(missing[reply.id]), reply)
+            replies[reply.id] = reply
+    if lost := [reply for reply in replies.values() if reply.finish == "error"]:
+        raise CallError(
+            f"{len(lost)} of {len(missing)} calls to {model.label} were lost ({lost[0].detail.get('error')}); "
+            "the others are kept: run the same command again to ask for these alone"
+        )
+    return [for_query(replies[key], query.id) for key, query in zip(keys, queries, strict=True)]
+
+
+def record(cell: Cell, key: str, status: str, run_id: str) -> Record:
+    """Return the record of a cell that has a finished run."""
+    return Record(cell.name, key, status, run_id, cell.store.headline(run_id))
+
+
+def _result(cell: Cell, asked: Asked) -> Result:
+    """Return replies, answers and scores of both texts."""
+    journal = Journal(Path(cell.cache) / "journal.sqlite")
+    keys = [*asked.clean_keys, *asked.disturbed_keys]
+    replies = ask(cell.model, [*asked.clean, *asked.disturbed], keys, journal)
+    clean = _read(cell, asked, replies[: len(asked.clean)])
+    # The baseline's texts are the clean ones: scoring them twice would only cost time.
+    disturbed = _read(cell, asked, replies[len(asked.clean) :]) if cell.rate else clean
+    return Result(clean, disturbed)
+
+
+def _read(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Read:
+    answers = tuple(cell.task.read(reply) for reply in replies)
+    right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, answers, strict=True))
+    return Read(tuple(replies), answers, right, cell.task.score(asked.examples, answers))
+
+
+def _metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
+    """Return everything that is a number: scores, changes, outcomes, dose, tokens and seconds."""
+    metrics: Scores = {"n": len(asked.examples), **result.disturbed.scores, **_costs(result.disturbed)}
+    for name, interval in cell.task.intervals(asked.examples, result.disturbed.answers, cell.seed).items():
+        metrics |= {f"ci_low/{name}": interval.low, f"ci_high/{name}": interval.high}
+    metrics |= _outcomes(result.disturbed, "outcome")
+    if cell.rate:
+        metrics |= _outcomes(result.clean, "clean_outcome") | _changes(result) | _dose(asked)
+        metrics |= {f"clean/{name}": score for name, score in result.clean.scores.items()}
+    return metrics
+
+
+def _costs(read: Read) -> Scores:
+    """Return tokens and seconds of the replies, as they were when each was first given."""
+    return {
+        "tokens/prompt": sum(r.prompt_tokens for r in read.replies),
+        "tokens/reply": sum(r.reply_tokens for r in read.replies),
+        "seconds/replies": sum(r.seconds for r in read.replies),
+    }
+
+
+def _outcomes(read: Read, prefix: str) -> Scores:
+    counts = Counter(a.outcome for a in read.answers)
+    return {f"{prefix}/{outcome}": counts[outcome] for outcome in Outcome}
+
+
+def _changes(result: Result) -> Scores:
+    """Return the relative change of each score; none where the clean score is 0."""
+    found = {name: impact.change(s, result.clean.scores[name]) for name, s in result.disturbed.scores.items()}
+    return {f"change/{name}": change for name, change in found.items() if change is not None}
+
+
+def _dose(asked: Asked) -> Scores:
+    """Return what the disturbance really was, as means over the texts: fractions, 0 to 1."""
+    edited = [len(v.edits) for v in asked.variants]
+    return {
+        "dose/words": fmean(n / v.words for n, v in zip(edited, asked.variants, strict=True)),
+        "dose/valid_words": fmean(n / v.valid for n, v in zip(edited, asked.variants, strict=True)),
+        "dose/medical_share": sum(e.medical for v in asked.variants for e in v.edits) / sum(edited),
+        "dose/edits": fmean(edited),
+    }
+
+
+def _findings(cell: Cell, result: Result, metrics: Scores) -> dict[str, str]:
+    """Return the tags that can only be known at the end: categories, and the run's description."""
+    if not cell.rate:
+        return {}
+    scores = {name: (result.disturbed.scores[name], result.clean.scores[name]) for name in cell.task.scenarios}
+    tags = {f"category/{name}": str(impact.category(*pair)) for name, pair in scores.items()}
+    head, n = cell.task.headline, int(metrics["n"])
+    score, clean = scores[head]
+    relative = impact.change(score, clean)
+    shown = "undefined change" if relative is None else f"{relative:+.1%}"
+    category = tags[f"category/{head}"]
+    note = f"{head} {clean:.3f} → {score:.3f} ({shown}, **{category}**) on {n} texts"
+    return {**tags, "category": category, "mlflow.note.content": note}
+
+
+def _tags(cell: Cell, asked: Asked, key: str) -> dict[str, str]:
+    return {
+        "kind": "cell",
+        "task": cell.task.name,
+        "model": str(cell.model.signature()["model"]),
+        "answered_by": cell.model.label,
+        "weights": cell.weights,
+        "perturb": cell.perturb,
+        "level": cell.level,
+        "prompt": cell.prompt,
+        "headline": cell.task.headline,
+        "scenarios": ",".join(cell.task.scenarios),
+        "cell_key": key,
+        "data_hash": asked.build.hash,
+        "code_hash": version.of(),
+        **version.git(),
+    }
+
+
+def _params(cell: Cell) -> dict[str, object]:
+    """Return the choices and the settings as flat names: "model.temperature"."""
+    shown = {k: v for k, v in cell.resolved.items() if k in ("task", "model", "level", "data", "seed", "study")}
+    own = {} if not cell.rate else {"perturb": cell.resolved["perturb"]}
+    return {"rate": cell.rate, "level": cell.level, "perturb": cell.perturb, **flat({**shown, **own})}
+
+
+def flat(nested: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Return a nested mapping as one with dotted names.
+
+    >>> flat({"model": {"name": "gpt", "stop": ["x"]}})
+    {'model.name': 'gpt', 'model.stop': ['x']}
+    """
+    items: dict[str, object] = {}
+    for name, value in nested.items():
+        whole = f"{prefix}{name}"
+        items |= flat(value, f"{whole}.") if isinstance(value, dict) else {whole: value}
+    return items

@@ -1,0 +1,230 @@
+"""A causal language model in this process: likelihoods of options, and text.
+
+Prompts of a cell share a long beginning (role, examples, instructions). Its keys and values are
+computed once and every batch starts from them. The beginning is cut where the *tokens* of all
+prompts part, so no token is split at a seam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import Cache
+
+Tokens: TypeAlias = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Tokens written for prompt `index`; `finish` is "stop" or "length"."""
+
+    index: int
+    tokens: Tokens
+    finish: str
+
+
+@dataclass
+class CausalLM:
+    """Loaded weights with their tokenizer, and the keys and values of the last shared beginning."""
+
+    model: Any
+    tokenizer: Any
+    batch_tokens: int
+    batch_size: int
+    _prefix: Tokens = field(default_factory=list)
+    _prefix_cache: Cache | None = None
+
+    def likelihoods(self, prompts: Sequence[Tokens], options: Sequence[Tokens]) -> Iterator[tuple[int, list[float]]]:
+        """Yield, a prompt at a time, its index and the log-likelihood of each option after it.
+
+        The likelihood of an option is summed over all its tokens.
+        """
+        import torch
+
+        with torch.inference_mode():
+            for batch in self._batches(prompts):
+                scores = self._score(batch, [prompts[i] for i in batch], options)
+                yield from zip(batch, scores, strict=True)
+
+    def generate(
+        self, prompts: Sequence[Tokens], *, limit: int, stop: Sequence[str], temperature: float, seed: int
+    ) -> Iterator[Generated]:
+        """Yield what the model writes after each prompt, up to `limit` tokens or a stop string.
+
+        The stop string itself is not part of the text. Temperature 0 takes the likeliest token.
+        """
+        import torch
+
+        with torch.inference_mode():
+            for batch in self._batches(prompts):
+                torch.manual_seed(seed)
+                yield from self._write(batch, [prompts[i] for i in batch], limit, stop, temperature)
+
+    def _batches(self, prompts: Sequence[Tokens]) -> Iterator[list[int]]:
+        """Yield indices of prompts, alike in length, as many as the token budget allows."""
+        self._share(prompts)
+        order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
+        while order:
+            width = len(prompts[order[0]]) - len(self._prefix)
+            size = max(1, min(self.batch_size, self.batch_tokens // max(1, width)))
+            yield order[:size]
+            order = order[size:]
+
+    def _share(self, prompts: Sequence[Tokens]) -> None:
+        """Make the shared beginning of the prompts the current prefix, computed unless it is already."""
+        import torch
+
+        common = _common_beginning(prompts)
+        if self._prefix and common[: len(self._prefix)] == self._prefix:
+            return
+        self._prefix, self._prefix_cache = common, None
+        if common:
+            with torch.inference_mode():
+                ids = torch.tensor([common], device=self.model.device)
+                self._prefix_cache = self.model(input_ids=ids, use_cache=True, logits_to_keep=1).past_key_values
+
+    def _start(self, prompts: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, Cache]:
+        """Return left-padded rest of the prompts, mask over everything, positions, and a fresh cache."""
+        import torch
+        from transformers import DynamicCache
+
+        rests = [p[len(self._prefix) :] for p in prompts]
+        width, device = max(map(len, rests)), self.model.device
+        ids = torch.tensor([[0] * (width - len(r)) + r for r in rests], device=device)
+        shown = torch.tensor([[0] * (width - len(r)) + [1] * len(r) for r in rests], device=device)
+        mask = torch.cat([shown.new_ones(len(rests), len(self._prefix)), shown], 1)
+        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, len(self._prefix) :]
+        cache = DynamicCache()
+        if self._prefix_cache is not None:
+            for i, layer in enumerate(self._prefix_cache.layers):
+                cache.update(
+                    layer.keys.expand(len(rests), -1, -1, -1), layer.values.expand(len(rests), -1, -1, -1), i
+                )
+        return ids, mask, positions, cache
+
+    def _step(
+        self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Cache, keep: int
+    ) -> torch.Tensor:
+        """Return log-probabilities of the next token after each of the last `keep` tokens."""
+        out = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=keep,
+        )
+        logits: torch.Tensor = out.logits.float()
+        return logits.log_softmax(-1)
+
+    def _score(self, batch: list[int], prompts: list[Tokens], options: Sequence[Tokens]) -> list[list[float]]:
+        import torch
+
+        ids, mask, positions, cache = self._start(prompts)
+        first = self._step(ids, mask, positions, cache, 1)[:, -1]
+        columns = []
+        for option in options:
+            total = first[:, option[0]]
+            if more := len(option) - 1:
+                rest = torch.tensor([option[:-1]] * len(batch), device=ids.device)
+                after = self._step(
+                    rest,
+                    torch.cat([mask, mask.new_ones(len(batch), more)], 1),
+                    positions[:, -1:] + 1 + torch.arange(more, device=ids.device),
+                    cache,
+                    more,
+                )
+                wanted = torch.tensor(option[1:], device=ids.device).expand(len(batch), more)
+                total = total + after.gather(2, wanted[..., None]).squeeze(2).sum(1)
+                cache.crop(-more)
+            columns.append(total)
+        scores: list[list[float]] = torch.stack(columns, 1).tolist()
+        return scores
+
+    def _write(
+        self, batch: list[int], prompts: list[Tokens], limit: int, stop: Sequence[str], temperature: float
+    ) -> Iterator[Generated]:
+        """Yield each row when it ends; rows that have ended leave the batch."""
+        import torch
+
+        ids, mask, positions, cache = self._start(prompts)
+        rows, written = list(batch), {i: list[int]() for i in batch}
+        for _ in range(limit):
+            following = self._step(ids, mask, positions, cache, 1)[:, -1]
+            tokens = self._pick(following, temperature)
+            keep = []
+            for at, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
+                if token in self._ends():
+                    yield Generated(row, written[row], "stop")
+                    continue
+                written[row].append(token)
+                if stop and any(s in self.tokenizer.decode(written[row]) for s in stop):
+                    yield Generated(row, written[row], "stop")
+                else:
+                    keep.append(at)
+            if not keep:
+                return
+            if len(keep) < len(rows):
+                chosen = torch.tensor(keep, device=ids.device)
+                cache.batch_select_indices(chosen)
+                rows, tokens = [rows[at] for at in keep], tokens[chosen]
+                mask, positions = mask[chosen], positions[chosen]
+            ids, positions = tokens[:, None], positions[:, -1:] + 1
+            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
+        for row in rows:
+            yield Generated(row, written[row], "length")
+
+    def _pick(self, following: torch.Tensor, temperature: float) -> torch.Tensor:
+        import torch
+
+        if temperature == 0:
+            return following.argmax(-1)
+        return torch.multinomial((following / temperature).softmax(-1), 1).squeeze(1)
+
+    def _ends(self) -> set[int]:
+        ends = self.model.generation_config.eos_token_id
+        return set(ends) if isinstance(ends, list) else {ends, self.tokenizer.eos_token_id}
+
+
+def _common_beginning(prompts: Sequence[Tokens]) -> Tokens:
+    """Return the tokens all prompts begin with, leaving each at least one of its own.
+
+    >>> _common_beginning([[1, 2, 3, 4], [1, 2, 5]]), _common_beginning([[1, 2]]), _common_beginning([[1], [1, 2]])
+    ([1, 2], [1], [])
+    """
+    if not prompts:
+        return []
+    low, high = min(prompts), max(prompts)
+    size = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+    return low[: min(size, min(map(len, prompts)) - 1)]
+
+
+def pick_dtype(dtype: str, accelerator: str = "cpu") -> str:
+    """Return the number format to compute in: `dtype`, or for "auto" bfloat16 where hardware has it."""
+    import torch
+
+    if dtype != "auto":
+        return dtype
+    if accelerator == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
+    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return "bfloat16" if native else "float32"
+
+
+@cache
+def load(folder: Path, dtype: str, batch_tokens: int, batch_size: int) -> CausalLM:
+    """Return the model in `folder`, loaded once a process."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
+    return CausalLM(model, AutoTokenizer.from_pretrained(folder), batch_tokens, batch_size)

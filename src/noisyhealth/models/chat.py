@@ -1,0 +1,135 @@
+"""A model behind a chat-completions server: the study's GPT."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from noisyhealth.errors import CallError
+from noisyhealth.models.endpoint import Address, Endpoint
+from noisyhealth.records import Example, Query, Reply, Training
+from noisyhealth.text.prompt import Prompt, Wording
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+    from openai.types.chat import ChatCompletion
+
+
+@dataclass
+class Chat:
+    """Asks a server, many questions at once, each in a conversation of its own.
+
+    `max_tokens`: tokens a reply may have. `concurrency`: calls under way at once. `timeout`: seconds
+    until a call is given up. `retries`: further tries after a time-out, a 429 or a 5xx.
+    """
+
+    name: str
+    endpoint: Endpoint
+    prompt: Prompt
+    max_tokens: int
+    stop: Sequence[str]
+    temperature: float
+    seed: int
+    concurrency: int
+    timeout: float
+    retries: int
+    _wording: Wording | None = field(default=None, init=False)
+    _shots: tuple[Example, ...] = field(default=(), init=False)
+
+    @property
+    def label(self) -> str:
+        """Who answers, with the weights that do."""
+        return f"{self.name}({self.endpoint.name})"
+
+    def check(self) -> None:
+        """Raise WeightsError when the endpoint cannot be used."""
+        self.endpoint.check()
+
+    def fit(self, wording: Wording, training: Training) -> None:
+        """Take the shots from the pool for prompts."""
+        self._wording, self._shots = wording, self.prompt.choose(training.prompt)
+
+    def signature(self) -> Mapping[str, object]:
+        """Return the endpoint and the decoding."""
+        return {"model": self.name, "endpoint": self.endpoint.identity, **self._decoding()}
+
+    def request(self, query: Query) -> Mapping[str, object]:
+        """Return the conversation."""
+        if self._wording is None:
+            raise RuntimeError("fit comes before a query: the shots are not chosen yet")
+        return {"messages": self.prompt.messages(self._wording, self._shots, query)}
+
+    def notes(self) -> Mapping[str, str]:
+        """Return nothing: all there is to tell stands in the signature."""
+        return {}
+
+    def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
+        """Yield replies as they arrive; a call that no retry saved gives a reply with finish "error".
+
+        Raises CallError when the server refuses the key or the request itself: no further call could do
+        better.
+        """
+        from openai import OpenAI
+
+        address = self.endpoint.open()
+        with (
+            OpenAI(base_url=address.url, api_key=address.key, timeout=self.timeout, max_retries=self.retries) as client,
+            ThreadPoolExecutor(self.concurrency) as pool,
+        ):
+            calls = [pool.submit(self._call, client, address, query) for query in queries]
+            try:
+                for call in as_completed(calls):
+                    yield call.result()
+            finally:
+                for call in calls:
+                    call.cancel()
+
+    def _call(self, client: OpenAI, address: Address, query: Query) -> Reply:
+        """Return one reply, or why there is none."""
+        import openai
+
+        start = time.perf_counter()
+        try:
+            made = client.chat.completions.create(
+                model=address.model,
+                **self.request(query),  # type: ignore[arg-type]
+                **self._decoding(),  # type: ignore[arg-type]
+            )
+        except (openai.AuthenticationError, openai.PermissionDeniedError, openai.BadRequestError) as error:
+            raise CallError(f"{self.label} at {address.url} refuses to answer: {_reason(error)}") from None
+        except openai.APIError as error:
+            return Reply(query.id, "", "error", 0, 0, time.perf_counter() - start, {"error": _reason(error)})
+        return _reply(query, made, time.perf_counter() - start)
+
+    def _decoding(self) -> dict[str, object]:
+        return {
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "seed": self.seed,
+            **({"stop": list(self.stop)} if self.stop else {}),
+        }
+
+
+def _reply(query: Query, made: ChatCompletion, seconds: float) -> Reply:
+    """Return what the server sent; no choice at all is an error, not an answer."""
+    if not made.choices:
+        return Reply(query.id, "", "error", 0, 0, seconds, {"error": "the server sent no choices"})
+    choice, usage = made.choices[0], made.usage
+    detail = {"server_model": made.model, "request_id": made.id, "fingerprint": made.system_fingerprint}
+    return Reply(
+        query.id,
+        choice.message.content or "",
+        choice.finish_reason,
+        usage.prompt_tokens if usage else 0,
+        usage.completion_tokens if usage else 0,
+        seconds,
+        detail,
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Return the error's kind and its first line; it never holds the key, which travels in a header."""
+    return f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"

@@ -1,0 +1,146 @@
+"""An encoder of the BERT family that is fine-tuned once and then answers: labels, or spans of a note.
+
+    fit(training) -> remembered;  predict(queries) -> fit made or found in `<cache>/fits/<key>/` -> replies
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noisyhealth.models.recipe import Recipe, fit_key
+from noisyhealth.models.weights import Source, _made_once, as_mapping
+from noisyhealth.records import Query, Reply, Training
+from noisyhealth.text.prompt import Wording
+
+if TYPE_CHECKING:
+    from noisyhealth.models.encoder_net import Window
+    from noisyhealth.models.encoder_reply import Fitted
+
+_PREDICT_BATCH = 32  # texts; decides speed alone
+
+
+@dataclass(kw_only=True)
+class Encoder:
+    """A Model that fine-tunes `source` on the training examples before it first predicts.
+
+    `cache`: the folder that fits are kept in. `epochs`: at most; training stops after `patience` epochs
+    without a better validation score. `batch_size`: texts a step on a device, times `accumulate` steps.
+    `max_length`: word pieces read at once. `pooling`: "mean" of all pieces or "cls", the first one.
+    `warmup`: fraction of all steps, 0 to 1. `precision`: "auto" or one of Lightning's names.
+    For answers that are spans: `stride` is how many pieces neighbouring windows share, `longest` the most
+    words of an answer.
+    """
+
+    name: str
+    source: Source
+    cache: str
+    seed: int
+    epochs: int
+    learning_rate: float
+    batch_size: int
+    max_length: int
+    pooling: str
+    warmup: float
+    weight_decay: float
+    patience: int
+    accelerator: str
+    devices: int | str
+    accumulate: int
+    precision: str = "auto"
+    stride: int = 64
+    longest: int = 30
+    _training: Training | None = field(default=None, init=False, repr=False)
+    _key: str | None = field(default=None, init=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The name with the weights behind it."""
+        return f"{self.name}({self.source.name})"
+
+    def check(self) -> None:
+        """Raise WeightsError when the weights cannot be had."""
+        self.source.check()
+
+    def fit(self, wording: Wording, training: Training) -> None:
+        """Remember the examples; `predict` fine-tunes on them. An encoder is asked without words."""
+        self._training, self._key = training, None
+
+    def signature(self) -> Mapping[str, object]:
+        """Return name, weights, fit and precision."""
+        return {"model": self.name, **as_mapping(self.source), "fit": self._fit_key(), "dtype": self._recipe().precision}
+
+    def request(self, query: Query) -> Mapping[str, object]:
+        """Return the text, the question and the options."""
+        return {"text": query.text, "question": query.question, "options": list(query.options)}
+
+    def fit_info(self) -> Mapping[str, Any] | None:
+        """Return what is known of the fit (examples, epochs, validation score, seconds), None before it is made."""
+        path = self._folder() / "fit.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
+        """Yield one reply a query, short texts first; fine-tunes before the first one where no fit is kept.
+
+        Raises ConfigError when the fit knows labels that a query does not offer.
+        """
+        if not queries:
+            return
+        fitted = self._fitted()
+        for query in queries:
+            fitted.check(query)
+        order = sorted(((query, fitted.read(query)) for query in queries), key=lambda asked: _size(*asked))
+        for at in range(0, len(order), _PREDICT_BATCH):
+            yield from fitted.replies(order[at : at + _PREDICT_BATCH])
+
+    def _fitted(self) -> Fitted:
+        """Return the fit, made first where no one has; it stays in memory for the next cell."""
+        from noisyhealth.models.encoder_reply import load_fitted
+
+        assert self._training is not None, "fit() comes before predict()"
+        folder = self._folder()
+        with _made_once(folder) as part:
+            if part is not None:
+                from noisyhealth.models.encoder_fit import fit  # imports Lightning: 10 seconds
+
+                part.mkdir()
+                fit(self._training, self.source.folder(), self._recipe(), part)
+        return load_fitted(folder, self.source.folder(), self._recipe())
+
+    def _folder(self) -> Path:
+        return Path(self.cache) / "fits" / self._fit_key()
+
+    def _fit_key(self) -> str:
+        assert self._training is not None, "fit() comes before signature()"
+        if self._key is None:
+            self._key = fit_key(self._recipe(), self.source.identity, self._training)
+        return self._key
+
+    def _recipe(self) -> Recipe:
+        settings = {f.name: getattr(self, f.name) for f in fields(Recipe)}
+        accelerator, precision = _settled(self.accelerator, self.precision)
+        return Recipe(**settings | {"accelerator": accelerator, "precision": precision})
+
+
+def _size(query: Query, windows: Sequence[Window]) -> tuple[int, str]:
+    return sum(map(len, windows)), query.id
+
+
+@cache
+def _settled(accelerator: str, precision: str) -> tuple[str, str]:
+    """Return the device and the precision that "auto" stands for on this machine."""
+    import torch
+
+    gpu = torch.cuda.is_available()
+    device = {"auto": "cuda" if gpu else "cpu", "gpu": "cuda"}.get(accelerator, accelerator)
+    if precision != "auto":
+        return device, precision
+    if device == "cuda":
+        fast = gpu and torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        fast = device == "cpu" and (torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
+    return device, "bf16-mixed" if fast else "32-true"

@@ -1,0 +1,115 @@
+"""What a fitted encoder replies: the likeliest label of a text, or the likeliest span of a note."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from noisyhealth.errors import ConfigError
+from noisyhealth.models.encoder_net import (
+    Classifier,
+    Extractor,
+    Window,
+    batch_of,
+    best_passage,
+    empty_body,
+    load_config,
+    load_tokenizer,
+    read_note,
+    read_text,
+)
+from noisyhealth.models.recipe import Recipe
+from noisyhealth.records import Query, Reply
+
+Asked: TypeAlias = tuple[Query, list[Window]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A network with its tokenizer; `labels` is empty when it answers with spans."""
+
+    network: Classifier | Extractor
+    tokenizer: Any
+    labels: tuple[str, ...]
+    recipe: Recipe
+
+    def check(self, query: Query) -> None:
+        """Raise ConfigError when the fit answers what the query does not offer."""
+        if (strange := set(self.labels) - set(query.options)) or (query.options and not self.labels):
+            raise ConfigError(
+                f"query {query.id!r} offers {list(query.options)}, but the encoder was fitted on "
+                f"{sorted(strange) if strange else 'questions with free answers'}: "
+                "the training data and the task do not belong together"
+            )
+
+    def read(self, query: Query) -> list[Window]:
+        """Return what the network reads for a query."""
+        limit = self.recipe.max_length
+        if self.labels:
+            return [read_text(self.tokenizer, query.text, limit)]
+        return read_note(self.tokenizer, query.question, query.text, max_length=limit, stride=self.recipe.stride)
+
+    def replies(self, asked: Sequence[Asked]) -> Iterator[Reply]:
+        """Yield the replies to one batch; each counts an equal share of its seconds."""
+        begun = time.monotonic()
+        scores = self._scores([window for _, windows in asked for window in windows])
+        made = list(self._choices(asked, scores) if self.labels else self._spans(asked, scores))
+        seconds = (time.monotonic() - begun) / len(asked)
+        finish = "choice" if self.labels else "span"
+        for (query, windows), (text, detail) in zip(asked, made, strict=True):
+            measured = {"truncated": self._truncated(windows), "pieces_per_word": _pieces_per_word(query, windows)}
+            yield Reply(query.id, text, finish, sum(map(len, windows)), 0, seconds, detail | measured)
+
+    @torch.inference_mode()
+    def _scores(self, windows: Sequence[Window]) -> Tensor:
+        device = self.recipe.accelerator
+        kind = torch.bfloat16 if self.recipe.precision.startswith("bf16") else torch.float16
+        batch = {name: v.to(device) for name, v in batch_of(windows, self.tokenizer.pad_token_id).items()}
+        with torch.autocast(device, dtype=kind, enabled="mixed" in self.recipe.precision):
+            scores: Tensor = self.network(batch)
+        return scores.float().cpu()
+
+    def _choices(self, asked: Sequence[Asked], scores: Tensor) -> Iterator[tuple[str, dict[str, object]]]:
+        for row in scores.softmax(-1).tolist():
+            shares = dict(zip(self.labels, row, strict=True))
+            yield max(self.labels, key=lambda label: shares[label]), {"scores": shares}
+
+    def _spans(self, asked: Sequence[Asked], scores: Tensor) -> Iterator[tuple[str, dict[str, object]]]:
+        rows = iter(scores.split([len(windows) for _, windows in asked]))
+        for (query, windows), row in zip(asked, rows, strict=True):
+            text, score = best_passage(query.text, windows, row, self.recipe.longest)
+            # A note without a word has no span, and -inf is no JSON.
+            yield text, {"log_probability": score if text else None}
+
+    def _truncated(self, windows: Sequence[Window]) -> float:
+        """Return the share of the text's pieces that were not read, 0 to 1; windows read them all."""
+        if not self.labels or not windows[0].pieces:
+            return 0.0
+        kept = len(windows[0]) - self.tokenizer.num_special_tokens_to_add(pair=False)
+        return 1 - kept / windows[0].pieces
+
+
+@lru_cache(maxsize=4)  # three tasks at a time, and no more of a long sweep's fits in memory
+def load_fitted(folder: Path, weights: Path, recipe: Recipe) -> Fitted:
+    """Return the fit kept in `folder`, ready on its device."""
+    labels = tuple(json.loads((folder / "fit.json").read_text(encoding="utf-8"))["labels"])
+    body = empty_body(load_config(weights, recipe.max_length))
+    network = Classifier(body, recipe.pooling, len(labels)) if labels else Extractor(body)
+    network.load_state_dict(load_file(folder / "model.safetensors"))
+    tokenizer = load_tokenizer(weights, recipe.max_length)
+    return Fitted(network.to(recipe.accelerator).eval(), tokenizer, labels, recipe)
+
+
+def _pieces_per_word(query: Query, windows: Sequence[Window]) -> float:
+    """Return word pieces a word, words being what stands between white space; 0 for no word."""
+    words = len(query.text.split())
+    return windows[0].pieces / words if words else 0.0

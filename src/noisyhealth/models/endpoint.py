@@ -1,0 +1,104 @@
+"""Where a chat model is reached: a server of the user's or provider's, or the embedded weights on loopback."""
+
+import os
+from dataclasses import dataclass
+from typing import Protocol
+
+from noisyhealth.errors import WeightsError
+from noisyhealth.models import loopback
+from noisyhealth.models.weights import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A base URL that speaks chat completions, the key it wants, and the model's name there."""
+
+    url: str
+    key: str
+    model: str
+
+
+class Endpoint(Protocol):
+    """A way to an address."""
+
+    @property
+    def name(self) -> str:
+        """The short name of the weights behind it, for tables."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What tells this endpoint's model from every other: part of the key of a reply."""
+        ...
+
+    def check(self) -> None:
+        """Raise WeightsError when the endpoint cannot be used; costs no call."""
+        ...
+
+    def open(self) -> Address:
+        """Return the address, with a server behind it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A server that is already there: OpenAI, vLLM, Ollama, llama.cpp.
+
+    `key_variable` names the environment variable that holds the key; "" for a server that wants none.
+    """
+
+    name: str
+    url: str
+    model: str
+    key_variable: str
+
+    @property
+    def identity(self) -> str:
+        """The model's name and the server's address."""
+        return f"{self.model} at {self.url}"
+
+    def check(self) -> None:
+        """Raise WeightsError when the variable is not set."""
+        if self.key_variable and not os.environ.get(self.key_variable):
+            raise WeightsError(
+                f"{self.name} needs the environment variable {self.key_variable}, which is not set: "
+                "set it, or use weights=embedded, which needs no key"
+            )
+
+    def open(self) -> Address:
+        """Return the address with the key of the environment."""
+        # The client refuses an empty key; servers that want none take any.
+        return Address(self.url, os.environ.get(self.key_variable) or "EMPTY", self.model)
+
+
+@dataclass(frozen=True)
+class Loopback:
+    """Embedded weights behind an OpenAI-compatible server on this machine, started at the first call.
+
+    All processes of a sweep share it; it ends with the sweep.
+    """
+
+    source: Source
+    dtype: str
+    batch_tokens: int
+    batch_size: int
+    cache: str
+
+    @property
+    def name(self) -> str:
+        """The weights' name."""
+        return self.source.name
+
+    @property
+    def identity(self) -> str:
+        """The weights' identity and the number format they are computed in."""
+        return f"{self.source.identity} {self.dtype} on loopback"
+
+    def check(self) -> None:
+        """Raise WeightsError when the weights' package is missing."""
+        self.source.check()
+
+    def open(self) -> Address:
+        """Return the address of the sweep's server."""
+        served = loopback.Served(self.source.folder(), self.source.name, self.dtype, self.batch_tokens, self.batch_size)
+        return Address(loopback.ensure(served, self.cache), "EMPTY", self.source.name)

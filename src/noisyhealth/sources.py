@@ -1,0 +1,154 @@
+"""Where texts come from: the samples of this package, the user's files, or the hub."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from noisyhealth.errors import ConfigError, DataError
+from noisyhealth.records import Example
+
+Row: TypeAlias = Mapping[str, object]
+
+
+class Source(Protocol):
+    """A place that has texts for a task."""
+
+    @property
+    def name(self) -> str:
+        """The source's name, for tables."""
+        ...
+
+    def read(self, task: str) -> list[Example]:
+        """Return the task's examples; raises DataError with file, row and column."""
+        ...
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a source hold what; "" for none. `targets` maps its values to the task's labels."""
+
+    text: str
+    target: str
+    question: str = ""
+    group: str = ""
+    id: str = ""
+    targets: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The texts written for this project (CC0; `data/sample/CARD.md`)."""
+
+    name: str = "sample"
+
+    def read(self, task: str) -> list[Example]:
+        """Return the sample texts of a task."""
+        path = files("noisyhealth.data") / "sample" / f"{task}.jsonl"
+        if not path.is_file():
+            raise DataError(f"there are no sample texts for task {task!r}: use data=files or data=hub")
+        rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+        columns = Columns(text="text", target="target", question="question", id="id")
+        return list(_examples(rows, columns, str(path)))
+
+
+@dataclass(frozen=True)
+class Files:
+    """The user's own files, one a task: CSV, JSON Lines or Parquet."""
+
+    paths: Mapping[str, str]
+    columns: Mapping[str, Columns]
+    name: str = "files"
+
+    def read(self, task: str) -> list[Example]:
+        """Return the examples of the task's file."""
+        if not (given := self.paths.get(task)):
+            raise ConfigError(f"data=files has no file for task {task!r}: set data.paths.{task}=FILE")
+        path = Path(given)
+        if not path.is_file():
+            raise DataError(f"data.paths.{task}={given}: no such file")
+        examples = list(_examples(_rows(path), self.columns[task], str(path)))
+        if not examples:
+            raise DataError(f"{path}: the file holds no text")
+        return examples
+
+
+@dataclass(frozen=True)
+class Hub:
+    """The public sets of the Hugging Face hub, read with `datasets` (extra `hub`)."""
+
+    repos: Mapping[str, str]
+    columns: Mapping[str, Columns]
+    name: str = "hub"
+
+    def read(self, task: str) -> list[Example]:
+        """Return the examples of the task's dataset, all its splits together."""
+        from datasets import load_dataset
+
+        repo = self.repos[task]
+        try:
+            splits = load_dataset(repo)
+        except Exception as error:  # the hub's client raises errors of many libraries
+            raise DataError(
+                f"dataset {repo!r} cannot be had from the hub ({type(error).__name__}): connect, or use data=sample"
+            ) from error
+        rows = (row for name in sorted(splits) for row in splits[name])
+        return list(_examples(rows, self.columns[task], repo))
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a file, by its ending."""
+    match path.suffix.lower():
+        case ".csv" | ".tsv":
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                yield from csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+        case ".jsonl":
+            for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+                if line.strip():
+                    yield _parsed(line, path, number)
+        case ".parquet":
+            import pyarrow.parquet as pq
+
+            yield from pq.read_table(path).to_pylist()
+        case other:
+            raise DataError(f"{path}: cannot read {other!r} files; give CSV, TSV, JSONL or Parquet")
+
+
+def _parsed(line: str, path: Path, number: int) -> Row:
+    try:
+        row: Row = json.loads(line)
+    except ValueError as error:
+        raise DataError(f"{path}, line {number}: not JSON ({error})") from None
+    return row
+
+
+def _examples(rows: Iterable[Row], columns: Columns, origin: str) -> Iterator[Example]:
+    """Yield the examples of rows; a row whose target is not among the mapped ones is not the task's."""
+    for number, row in enumerate(rows, 1):
+        text, target = _cell(row, columns.text, origin, number), _cell(row, columns.target, origin, number)
+        if columns.targets is not None:
+            if target not in columns.targets:
+                continue
+            target = columns.targets[target]
+        if not text.strip() or not target.strip():
+            continue
+        question = _cell(row, columns.question, origin, number) if columns.question else ""
+        name = _cell(row, columns.id, origin, number) if columns.id else sha256(text.encode()).hexdigest()[:16]
+        group = _cell(row, columns.group, origin, number) if columns.group else ""
+        yield Example(name, text, target, question, group)
+
+
+def _cell(row: Row, column: str, origin: str, number: int) -> str:
+    if column not in row:
+        # The sample's closed tasks have no question.
+        if column == "question":
+            return ""
+        raise DataError(f"{origin}, row {number}: no column {column!r}; it has {', '.join(map(str, row))}")
+    value = row[column]
+    return "" if value is None else str(value)

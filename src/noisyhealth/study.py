@@ -1,0 +1,134 @@
+"""What makes cells a study: the key of a cell, what is done, what is missing, what became of each."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from noisyhealth import dataset, version
+from noisyhealth.dataset import Build, Design
+from noisyhealth.errors import DataError
+from noisyhealth.models.model import reply_key
+from noisyhealth.records import Example, Query, Variant
+from noisyhealth.settings import Cell
+from noisyhealth.tracking.store import Headline
+
+DONE, REUSED, FAILED, KILLED = "done", "reused", "failed", "killed"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a cell asks: for each test example its clean and its disturbed text, and the keys of the replies."""
+
+    examples: tuple[Example, ...]
+    variants: tuple[Variant, ...]
+    clean: tuple[Query, ...]
+    disturbed: tuple[Query, ...]
+    clean_keys: tuple[str, ...]
+    disturbed_keys: tuple[str, ...]
+    build: Build
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of a cell in one sweep: `run` and `headline` where it is done, `error` where it is not."""
+
+    cell: str
+    key: str
+    status: str
+    run: str = ""
+    headline: Headline | None = None
+    error: str = ""
+
+
+def asked(cell: Cell) -> Asked:
+    """Return what the cell asks; the model has its shots or training set afterwards, but no weights loaded.
+
+    Raises DataError where the task's texts cannot be read or are too few.
+    """
+    build = _build(cell.design, cell.cache)
+    cell.model.fit(cell.task.wording, build.training)
+    examples = build.test
+    texts = build.variants[cell.perturb, cell.level] if cell.rate else {}
+    variants = tuple(texts.get(e.id) or Variant(e.id, e.text, (), 0, 0) for e in examples)
+    clean = tuple(cell.task.query(e, e.text) for e in examples)
+    disturbed = tuple(cell.task.query(e, v.text) for e, v in zip(examples, variants, strict=True))
+    if not examples:
+        raise DataError(f"task {cell.task.name!r}: no example is left to test")
+    return Asked(
+        examples,
+        variants,
+        clean,
+        disturbed,
+        tuple(reply_key(cell.model, q) for q in clean),
+        tuple(reply_key(cell.model, q) for q in disturbed),
+        build,
+    )
+
+
+def _build(design: Design, folder: str) -> Build:
+    """Return the design's build, read once a process."""
+    held = f"{folder} {design.task} {design.hash}"
+    if held not in _builds:
+        _builds[held] = dataset.load(design, folder)
+    return _builds[held]
+
+
+_builds: dict[str, Build] = {}
+
+
+def key(cell: Cell, asked: Asked) -> str:
+    """Return the hash of all that can change the cell's result.
+
+    Of the model: everything that decides its replies, through their keys. Of the rest: the task with its
+    scoring, the targets, the perturbation and its level, the seed, and the code.
+    """
+    whole = {
+        "replies": [asked.clean_keys, asked.disturbed_keys],
+        "task": cell.resolved["task"],
+        "build": asked.build.hash,
+        "perturb": cell.perturb,
+        "level": cell.level,
+        "rate": cell.rate,
+        "seed": cell.seed,
+        "code": version.of(),
+    }
+    return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What became of the cells of one sweep: a file that its processes append to."""
+
+    path: Path
+
+    def add(self, record: Record) -> None:
+        """Append one record; a line is written at once or not at all."""
+        line = json.dumps(asdict(record), ensure_ascii=False) + "\n"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            os.write(handle, line.encode())
+        finally:
+            os.close(handle)
+
+    def read(self) -> list[Record]:
+        """Return the records so far."""
+        if not self.path.exists():
+            return []
+        return [_record(json.loads(line)) for line in self.path.read_text(encoding="utf-8").splitlines()]
+
+
+def _record(row: dict[str, Any]) -> Record:
+    found = row.pop("headline")
+    return Record(**row, headline=Headline(**found) if found else None)
+
+
+def exit_code(records: Sequence[Record]) -> int:
+    """Return 0 when every cell is done or was before, else 1."""
+    return 0 if all(r.status in (DONE, REUSED) for r in records) else 1

@@ -1,0 +1,204 @@
+"""Hydra's side of a study: the cells of a command, checked before any work, then run one by one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from uuid import uuid4
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig
+from tqdm import tqdm
+
+from noisyhealth import experiment, settings, show, study
+from noisyhealth.errors import NoisyHealthError
+from noisyhealth.models import loopback
+from noisyhealth.settings import Cell
+from noisyhealth.study import DONE, FAILED, KILLED, REUSED, Ledger, Record
+from noisyhealth.tracking.store import Store
+
+# What the processes of one sweep share: Hydra's launchers hand the environment on.
+_NAME = "NOISYHEALTH_SWEEP"
+_LEDGER = "NOISYHEALTH_LEDGER"
+_PARENT = "NOISYHEALTH_PARENT"
+
+
+@dataclass
+class _Sweep:
+    """This process's view of the sweep it started."""
+
+    store: Store | None = None
+    parent: str = ""
+    cells: int = 1
+    cache: str = ""
+    bar: Any = None
+    stop: NoisyHealthError | None = None
+    records: list[Record] = field(default_factory=list)
+
+
+_sweep = _Sweep()
+
+
+class _Stop(BaseException):
+    """Leaves Hydra before any job: it turns an Exception of a callback into a warning and goes on."""
+
+
+def main(conf: Path) -> int:
+    """Run what the command line asks for and return the exit code.
+
+    0: every cell is done. 1: some failed. 2: the command cannot be run. 130: interrupted.
+    """
+    os.environ[_NAME] = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{uuid4().hex[:6]}"
+    os.environ[_LEDGER] = str(Path("multirun", os.environ[_NAME], "cells.jsonl").resolve())
+    os.environ[loopback.OWNER] = str(os.getpid())
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        hydra.main(version_base="1.3", config_path=str(conf.resolve()), config_name="config")(job)()
+    except _Stop:
+        if _sweep.stop is not None:
+            print(f"{type(_sweep.stop).__name__}: {_sweep.stop}", file=sys.stderr)
+            return 2
+    except KeyboardInterrupt:
+        _close("KILLED")
+        print("Interrupted. What is finished is kept; the same command goes on from here.", file=sys.stderr)
+        return 130
+    code = study.exit_code(_records())
+    _close("FAILED" if code else "FINISHED")
+    return code
+
+
+def job(cfg: DictConfig) -> None:
+    """Run one cell. An error is recorded and told, and does not keep other cells from running."""
+    _prepare(cfg)
+    ledger, name, key = Ledger(Path(os.environ[_LEDGER])), str(cfg.task.name), ""
+    try:
+        cell = settings.cell(cfg)
+        name = cell.name
+        asked = study.asked(cell)
+        key = study.key(cell, asked)
+        if any(record.key == key for record in ledger.read()):
+            return  # the sweep names this cell twice: a baseline has no level
+        record = experiment.run(cell, asked, key, os.environ.get(_PARENT, ""))
+    except Exception as error:
+        _keep_traceback(ledger, name)
+        record = Record(name, key, FAILED, error=f"{type(error).__name__}: {error}")
+    except BaseException:
+        ledger.add(Record(name, key, KILLED, error="interrupted"))
+        raise
+    ledger.add(record)
+    _tell(record, len(ledger.read()))
+
+
+class Before(Callback):
+    """Checks every cell of a command before the first is run, and makes what they share."""
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """Check the one cell."""
+        self._check([config])
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Check the cells of a sweep; end here when there is nothing left to do."""
+        jobs = _jobs(config)
+        if jobs is not None:
+            self._check(jobs)
+
+    def _check(self, configs: Sequence[DictConfig]) -> None:
+        try:
+            todo = _plan(configs)
+        except NoisyHealthError as error:
+            _sweep.stop = error
+            raise _Stop from None
+        if not todo:
+            raise _Stop
+
+
+def _plan(configs: Sequence[DictConfig]) -> int:
+    """Return how many cells are left to run, with the store made and the finished cells on record.
+
+    Raises NoisyHealthError at the first cell that cannot be run.
+    """
+    _prepare(configs[0])
+    cells = [settings.cell(config) for config in configs]
+    for cell in {cell.model.label: cell for cell in cells}.values():
+        cell.model.check()
+    keys = {study.key(cell, study.asked(cell)): cell for cell in cells}
+    store = cells[0].store
+    done = store.finished(list(keys))
+    _sweep.store, _sweep.cells, _sweep.cache = store, len(keys), cells[0].cache
+    if len(configs) > 1:
+        again = f" ({len(configs) - len(keys)} more jobs name one of them again)" if len(configs) > len(keys) else ""
+        print(f"{len(keys)} cells{again}: {len(done)} done before, {len(keys) - len(done)} to run.")
+    if len(done) == len(keys):
+        _sweep.records = [experiment.record(keys[k], k, REUSED, run) for k, run in done.items()]
+        return 0
+    if len(configs) > 1:
+        _sweep.parent = os.environ[_PARENT] = store.start(os.environ[_NAME], {"kind": "sweep"}, {"cells": len(keys)})
+        _sweep.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
+    return len(keys) - len(done)
+
+
+def _jobs(config: DictConfig) -> list[DictConfig] | None:
+    """Return the configuration of every job of a sweep, None when a sweeper decides them as it goes."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    if not str(config.hydra.sweeper.get("_target_", "")).endswith("BasicSweeper"):
+        return None
+    loader = GlobalHydra.instance().config_loader()
+    params = config.hydra.sweeper.get("params") or {}
+    given = [f"{key}={value}" for key, value in params.items()] + list(config.hydra.overrides.task)
+    overrides = OverridesParser.create(config_loader=loader).parse_overrides(given)
+    [batch] = BasicSweeper.split_arguments(overrides, None)
+    return [loader.load_sweep_config(config, list(job)) for job in batch]
+
+
+def _prepare(cfg: DictConfig) -> None:
+    """Fix what must be fixed before torch and mlflow are imported."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(cfg.threads))
+    os.environ.setdefault("MKL_NUM_THREADS", str(cfg.threads))
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if str(cfg.weights.name) == "embedded":
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
+def _keep_traceback(ledger: Ledger, name: str) -> None:
+    with (ledger.path.parent / "errors.log").open("a", encoding="utf-8") as log:
+        log.write(f"{name}\n{traceback.format_exc()}\n")
+
+
+def _tell(record: Record, place: int) -> None:
+    """Print a finished cell's line above the bar."""
+    tqdm.write(show.line(record, place, _sweep.cells))
+    sys.stdout.flush()
+    if _sweep.bar is not None:
+        _sweep.bar.update()
+
+
+def _records() -> list[Record]:
+    return _sweep.records or Ledger(Path(os.environ[_LEDGER])).read()
+
+
+def _close(status: str) -> None:
+    """End the sweep's run and servers, and print its table."""
+    if _sweep.bar is not None:
+        _sweep.bar.close()
+    if _sweep.cache:
+        loopback.stop_all(_sweep.cache)
+    if _sweep.store is not None and _sweep.parent:
+        _sweep.store.end(_sweep.parent, status)
+    if _sweep.cells > 1:
+        show.table(_records())
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

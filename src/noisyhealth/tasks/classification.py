@@ -1,0 +1,51 @@
+"""A text and a closed set of labels: `sentiment` and `condition` of the study.
+
+Sentiment: is the writer of a message content or not? (tweets, two classes)
+    "New inhaler and no wheeze all week, so relieved" -> positive
+Condition: which disease is an abstract about? (medical abstracts, three classes)
+    "Carcinoma of the gallbladder. Gallbladder cancer remains difficult ..." -> digestive
+
+Source: Joshi et al. 2026, Methods, "Study Design" and "Metrics for Evaluation".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from noisyhealth.analysis.intervals import Interval, bootstrap_f1, wilson
+from noisyhealth.metrics import classification
+from noisyhealth.records import Answer, Example, Query, Reply, Scores
+from noisyhealth.text.prompt import Wording
+from noisyhealth.text.reply import read_label
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A closed task; `labels` are all its classes, in the order of its tables."""
+
+    name: str
+    labels: tuple[str, ...]
+    wording: Wording
+    headline: str = "accuracy"
+    scenarios: tuple[str, ...] = ("accuracy", "precision_macro", "recall_macro", "f1_macro")
+
+    def query(self, example: Example, text: str) -> Query:
+        """Return the question which of the labels fits the text."""
+        return Query(example.id, text, example.question, self.labels)
+
+    def read(self, reply: Reply) -> Answer:
+        """Return the one label in the reply."""
+        return read_label(reply, self.labels)
+
+    def score(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Scores:
+        """Return accuracy, precision, recall and F1 over all answers, unread ones wrong."""
+        return classification.scores([e.target for e in examples], [a.value for a in answers], self.labels)
+
+    def right(self, example: Example, answer: Answer) -> float:
+        """Return 1 when the label is the target, else 0."""
+        return float(answer.value == example.target)
+
+    def intervals(self, examples: Sequence[Example], answers: Sequence[Answer], seed: int) -> dict[str, Interval]:
+        """Return Wilson's interval of the accuracy and a bootstrap's of macro F1, where it has one."""
+        right = sum(a.value == e.target for e, a in zip(examples, answers, strict=True))
+        f1 = bootstrap_f1([e.target for e in examples], [a.value for a in answers], self.labels, seed)
+        return {"accuracy": wilson(right, len(examples)), **({"f1_macro": f1} if f1 else {})}

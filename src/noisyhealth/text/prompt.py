@@ -1,0 +1,95 @@
+"""How a question is put: role, examples, instructions, input, other instructions.
+
+The order is the study's (Joshi et al. 2026, Methods, "Design of Prompt"). Examples are earlier
+turns of the conversation, the form that chat models were trained on.
+"""
+
+from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from noisyhealth.errors import ConfigError
+from noisyhealth.records import Example, Query
+
+Message: TypeAlias = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a task adds to a prompt.
+
+    `role`: who the model is. `instruction`: what is to be done. `block`: how an input is laid out,
+    with `{text}` and `{question}`. `limits`: what is said after the input, "" for nothing.
+    """
+
+    role: str
+    instruction: str
+    block: str
+    limits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A way to ask, the same for every task.
+
+    `shots`: number of worked examples, drawn once with `shot_seed` from the pool for prompts.
+    `system`, `user` and `answer` are templates; `system` may use `{role}` and `{instruction}`,
+    `user` may use `{instruction}`, `{block}` and `{limits}`, `answer` must use `{answer}`.
+    """
+
+    name: str
+    shots: int
+    shot_seed: int
+    system: str
+    user: str
+    answer: str
+
+    def choose(self, pool: Sequence[Example]) -> tuple[Example, ...]:
+        """Return the shots: as even over the answers of a closed task as the number allows.
+
+        Raises ConfigError when the pool holds fewer examples than shots are asked for.
+        """
+        if not 0 <= self.shots <= len(pool):
+            raise ConfigError(
+                f"prompt.shots={self.shots}, but the pool for prompts holds {len(pool)} examples: "
+                "lower prompt.shots or raise data.split.prompt"
+            )
+        order = sorted(pool, key=lambda e: e.id)
+        Random(self.shot_seed).shuffle(order)
+        return tuple(_even(order, self.shots))
+
+    def messages(self, wording: Wording, shots: Sequence[Example], query: Query) -> list[Message]:
+        """Return the conversation that puts one query."""
+        system = self.system.format(role=wording.role, instruction=wording.instruction).strip()
+        turns = [{"role": "system", "content": system}]
+        for shot in shots:
+            block = wording.block.format(text=shot.text, question=shot.question)
+            turns.append({"role": "user", "content": block})
+            turns.append({"role": "assistant", "content": self.answer.format(answer=shot.target)})
+        user = self.user.format(
+            instruction=wording.instruction,
+            block=wording.block.format(text=query.text, question=query.question),
+            limits=wording.limits,
+        )
+        return [*turns, {"role": "user", "content": user.strip()}]
+
+    @property
+    def lead(self) -> str:
+        """What stands before the answer in a reply: "Answer:"."""
+        return self.answer.partition("{answer}")[0].rstrip()
+
+
+def _even(order: Sequence[Example], count: int) -> list[Example]:
+    """Return `count` examples, taking the answers in turn where answers repeat."""
+    queues: dict[str, list[Example]] = {}
+    for example in order:
+        queues.setdefault(example.target, []).append(example)
+    if len(queues) > len(order) / 2:  # free answers hardly ever repeat: there are no turns to take
+        return list(order[:count])
+    picked: list[Example] = []
+    while len(picked) < count:
+        for queue in queues.values():
+            if queue and len(picked) < count:
+                picked.append(queue.pop(0))
+    return picked

@@ -1,0 +1,84 @@
+"""Every reply, kept the moment it arrives: what was answered once is never asked again.
+
+A row's key is the hash of all that decides the reply (model, weights or endpoint, conversation, decoding),
+so another model, another prompt or another temperature never meets it. Errors and empty replies are not
+answers and are not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from noisyhealth.errors import StoreError
+from noisyhealth.records import Reply
+
+_TABLE = """
+create table if not exists replies (
+    key text primary key, label text not null, request text not null, reply text not null, at real not null
+) without rowid
+"""
+_MANY = 500  # keys a query; SQLite bounds the number of its parameters
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The file that holds the replies; several processes may share it."""
+
+    path: Path
+
+    def get(self, keys: Iterable[str]) -> dict[str, Reply]:
+        """Return the kept replies among the keys; each keeps the id of the query it first answered."""
+        wanted, found = list(keys), dict[str, Reply]()
+        with self._open() as db:
+            for at in range(0, len(wanted), _MANY):
+                part = wanted[at : at + _MANY]
+                marks = ",".join("?" * len(part))
+                for key, reply in db.execute(f"select key, reply from replies where key in ({marks})", part):
+                    found[key] = Reply(**json.loads(reply))
+        return found
+
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Yield a writer that commits every reply at once."""
+        with self._open() as db:
+            yield Writer(db)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+            try:
+                db.execute("pragma journal_mode = wal")
+                db.execute("pragma synchronous = normal")
+                db.execute(_TABLE)
+                yield db
+            finally:
+                db.close()
+        except sqlite3.Error as error:
+            raise StoreError(f"the journal {self.path} cannot be used: {error}") from error
+
+
+@dataclass(frozen=True)
+class Writer:
+    """An open journal."""
+
+    db: sqlite3.Connection
+
+    def put(self, key: str, label: str, request: Mapping[str, object], reply: Reply) -> None:
+        """Keep a reply, unless it is an error or empty; the first one under a key stays."""
+        if reply.finish == "error" or not reply.text.strip():
+            return
+        row = (key, label, json.dumps(request, ensure_ascii=False), json.dumps(asdict(reply), ensure_ascii=False))
+        self.db.execute("insert or ignore into replies values (?, ?, ?, ?, ?)", (*row, time.time()))
+
+
+def for_query(reply: Reply, query: str) -> Reply:
+    """Return a kept reply as the reply to another query that asks the same."""
+    return replace(reply, id=query)

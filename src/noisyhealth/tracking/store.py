@@ -1,0 +1,160 @@
+"""MLflow: one experiment a study, one run a cell under one parent a sweep. The only file that imports it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from noisyhealth.errors import StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+_PARAM_LIMIT = 500
+_UNFIT = re.compile(r"[^A-Za-z0-9_\-. :/]")
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The one score that stands for a run, the same on the clean texts, and what came of it.
+
+    `baseline` is None for a run on clean texts. `seconds` is what the cell took when it was run.
+    """
+
+    name: str
+    score: float
+    baseline: float | None
+    category: str
+    n: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Store:
+    """The runs of one study.
+
+    `uri`: MLflow's tracking address. `artifacts`: the folder for artifacts, "" where a server decides.
+    `study`: the MLflow experiment. `lock`: a file that processes of this machine agree on.
+    """
+
+    uri: str
+    artifacts: str
+    study: str
+    lock: str
+
+    @cached_property
+    def experiment(self) -> str:
+        """The id of the study's experiment; store and experiment are made first where they are not there.
+
+        Under a lock: several processes that make a store at once break it, and those that race to make
+        an experiment log elsewhere without a word (measured, MLflow 3.17).
+        """
+        import mlflow
+
+        Path(self.lock).parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.lock):
+            try:
+                found = self.client.get_experiment_by_name(self.study)
+                if found is None:
+                    location = Path(self.artifacts).resolve() / self.study if self.artifacts else None
+                    return self.client.create_experiment(self.study, location.as_uri() if location else None)
+            except mlflow.MlflowException as error:
+                raise StoreError(f"MLflow at {self.uri} cannot be used: {error}") from error
+        if found.lifecycle_stage != "active":
+            raise StoreError(f"the study {self.study!r} was deleted in MLflow: restore it, or choose study=another_name")
+        return found.experiment_id
+
+    @cached_property
+    def client(self) -> MlflowClient:
+        """MLflow's client for this store."""
+        # Read when mlflow is imported.
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+        import logging
+
+        for name in ("alembic", "mlflow"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        from mlflow import MlflowClient
+
+        return MlflowClient(tracking_uri=self.uri)
+
+    def start(self, name: str, tags: Mapping[str, str], params: Mapping[str, object], parent: str = "") -> str:
+        """Start a run and return its id."""
+        from mlflow.entities import Param
+
+        whole = {**tags, "mlflow.runName": name, "mlflow.source.name": "run.py", "mlflow.source.type": "LOCAL"}
+        if parent:
+            whole["mlflow.parentRunId"] = parent
+        run = self.client.create_run(self.experiment, tags=whole, run_name=name)
+        short = [Param(key, str(value)) for key, value in params.items() if len(str(value)) <= _PARAM_LIMIT]
+        self.client.log_batch(run.info.run_id, params=short)
+        return str(run.info.run_id)
+
+    def log(self, run: str, metrics: Mapping[str, float], tags: Mapping[str, str], folder: Path) -> None:
+        """Log metrics, tags and every file of a folder; a number that is not finite is an error."""
+        from time import time
+
+        from mlflow.entities import Metric, RunTag
+
+        if bad := {k: v for k, v in metrics.items() if not math.isfinite(v)}:
+            raise StoreError(f"metrics {bad} are not numbers: none of this run's metrics was logged")
+        now = int(time() * 1000)
+        rows = [Metric(_UNFIT.sub("_", key), float(value), now, 0) for key, value in metrics.items()]
+        self.client.log_batch(run, metrics=rows, tags=[RunTag(k, v) for k, v in tags.items()])
+        self.client.log_artifacts(run, str(folder))
+
+    def end(self, run: str, status: str) -> None:
+        """End a run as FINISHED, FAILED or KILLED."""
+        self.client.set_terminated(run, status)
+
+    def tag(self, run: str, key: str, value: str) -> None:
+        """Set one tag."""
+        self.client.set_tag(run, key, value)
+
+    def finished(self, keys: Sequence[str]) -> dict[str, str]:
+        """Return, for each cell key that has a finished run, the run's id; the oldest where there are two."""
+        query = "attributes.status = 'FINISHED' and tags.kind = 'cell'"
+        if len(keys) == 1:
+            query += f" and tags.cell_key = '{keys[0]}'"
+        found = {run.data.tags["cell_key"]: str(run.info.run_id) for run in self.runs(query)}
+        return {key: found[key] for key in keys if key in found}
+
+    def headline(self, run: str) -> Headline:
+        """Return what a finished run found, in short."""
+        data = self.client.get_run(run).data
+        name = data.tags["headline"]
+        return Headline(
+            name=name,
+            score=data.metrics[name],
+            baseline=data.metrics.get(f"clean/{name}"),
+            category=data.tags.get("category", ""),
+            n=int(data.metrics["n"]),
+            seconds=data.metrics["seconds/total"],
+        )
+
+    def runs(self, query: str = "") -> list[Run]:
+        """Return all runs of the study that a query finds, however many."""
+        runs: list[Run] = []
+        token = None
+        while True:
+            page = self.client.search_runs([self.experiment], query, max_results=_PAGE, page_token=token)
+            runs += page
+            if not (token := page.token):
+                return runs
+
+    def frame(self, run: str, artifact: str) -> pd.DataFrame:
+        """Return a Parquet artifact of a run."""
+        import pandas as pd
+
+        return pd.read_parquet(self.client.download_artifacts(run, artifact))

@@ -1,0 +1,43 @@
+"""Which code ran: a hash of source files, so that a result is never taken for that of other code."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+_ROOT = Path(__file__).parent
+# What only reads runs cannot change them: mending a table must not make every cell run again.
+_READERS = ("report.py", "sweep.py", "analysis/inference.py")
+
+
+@cache
+def of(*parts: str) -> str:
+    """Return the hash of the files of this package below the given parts; without parts, of all that runs a cell."""
+    digest = sha256()
+    for path in sorted(p for part in parts or (".",) for p in _files(_ROOT / part)):
+        name = path.relative_to(_ROOT).as_posix()
+        if parts or name not in _READERS:
+            digest.update(f"{name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _files(path: Path) -> list[Path]:
+    found = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
+    return [p for p in found if p.suffix in (".py", ".tsv", ".txt", ".jsonl")]
+
+
+@cache
+def git() -> dict[str, str]:
+    """Return the commit that is checked out and whether files differ from it; empty outside a checkout."""
+    try:
+        commit = _run("rev-parse", "HEAD")
+        return {"git_commit": commit, "git_dirty": str(bool(_run("status", "--porcelain"))).lower()}
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+
+
+def _run(*arguments: str) -> str:
+    command = ["git", "-C", str(_ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
