@@ -1,6 +1,6 @@
 """Analyse the runs of a study.
 
-    python analyze.py study=demo
+python analyze.py study=demo
 """
 
 import sys

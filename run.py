@@ -1,7 +1,7 @@
 """Run cells of the study.
 
-    python run.py model=llama perturb=typo level=mid
-    python run.py -m model=gpt,llama,bluebert perturb=typo,homophone,redact level=low,mid,high
+python run.py model=llama perturb=typo level=mid
+python run.py -m model=gpt,llama,bluebert perturb=typo,homophone,redact level=low,mid,high
 """
 
 import sys

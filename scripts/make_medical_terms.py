@@ -27,69 +27,19 @@ TABLES = Path(__file__).parents[1] / "src/noisyhealth/data/tables"
 TABLE_VERSION = 1
 WORDNET = Path("/usr/share/wordnet")
 POS_FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-# Meanings whose kinds and relatives are medical: a noun and the number of its sense.
+# Meanings whose kinds and relatives are medical: a noun and the number of its sense. From medical
+# building on, where WordNet files what is clinical elsewhere: places, tools, states, rates, tests.
 ROOTS = (
-    *(
-        ("ill health", 1),
-        ("mental illness", 1),
-        ("pathology", 2),
-        ("symptom", 1),
-        ("injury", 1),
-        ("body part", 1),
-    ),
-    *(
-        ("tissue", 1),
-        ("body fluid", 1),
-        ("drug", 1),
-        ("medicine", 1),
-        ("medicine", 2),
-        ("medical procedure", 1),
-    ),
-    *(
-        ("medical care", 1),
-        ("diagnostic procedure", 1),
-        ("medical practitioner", 1),
-        ("nurse", 1),
-        ("patient", 1),
-    ),
-    *(
-        ("microorganism", 1),
-        ("medical science", 1),
-        ("antibody", 1),
-        ("enzyme", 1),
-        ("hormone", 1),
-        ("vital sign", 1),
-    ),
-    # Where WordNet files what is clinical elsewhere: places, tools, states, waste, rates.
-    *(
-        ("medical building", 1),
-        ("medical institution", 1),
-        ("hospital room", 1),
-        ("medical instrument", 1),
-    ),
-    *(
-        ("antigen", 1),
-        ("sleep disorder", 1),
-        ("ictus", 1),
-        ("abnormality", 1),
-        ("cell", 2),
-        ("pregnancy", 1),
-        ("fatigue", 1),
-    ),
-    *(
-        ("body waste", 1),
-        ("gallstone", 1),
-        ("treatment", 1),
-        ("deathrate", 1),
-        ("diagnosis", 1),
-        ("depression", 1),
-    ),
-    *(
-        ("surgical incision", 1),
-        ("cesarean delivery", 1),
-        ("depressive disorder", 1),
-        ("catheter", 1),
-    ),
+    "ill health 1, mental illness 1, pathology 2, symptom 1, injury 1, body part 1, tissue 1, "
+    "body fluid 1, drug 1, medicine 1, medicine 2, medical procedure 1, medical care 1, "
+    "diagnostic procedure 1, medical practitioner 1, nurse 1, patient 1, microorganism 1, "
+    "medical science 1, antibody 1, enzyme 1, hormone 1, vital sign 1, "
+    "medical building 1, medical institution 1, hospital room 1, medical instrument 1, catheter 1, "
+    "antigen 1, sleep disorder 1, attack 7, abnormality 1, cell 2, pregnancy 1, fatigue 1, "
+    "depression 1, depressive disorder 1, fleshiness 1, urine 1, gallstone 1, treatment 1, "
+    "deathrate 1, diagnosis 1, "
+    "surgical incision 1, cesarean delivery 1, diagnostic test 1, endoscopy 1, scan 1, scan 2, "
+    "roentgenogram 1, paramedic 1, pill 1, medical dressing 1, immunization 1, injection 1"
 )
 # Terms that WordNet lacks, or whose clinical sense is not among the first two.
 EXTRA = {"complication": "n", "creatinine": "n", "dehiscence": "n", "diagnose": "v", "swollen": "a"}
@@ -156,7 +106,9 @@ class WordNet:
 @cache
 def read_wordnet(folder: Path = WORDNET) -> WordNet:
     """Read WordNet's dict files, formats wndb(5WN) and morphy(7WN) of its manual."""
-    synsets, senses, irregular = {}, {}, {}
+    synsets: dict[str, Synset] = {}
+    senses: dict[tuple[str, str], tuple[str, ...]] = {}
+    irregular: dict[tuple[str, str], tuple[str, ...]] = {}
     for pos, name in POS_FILES.items():
         synsets |= {synset.key: synset for synset in _read_synsets(folder / f"data.{name}", pos)}
         for line in _lines(folder / f"index.{name}"):
@@ -170,9 +122,7 @@ def read_wordnet(folder: Path = WORDNET) -> WordNet:
 
 def _lines(path: Path) -> list[str]:
     """List a dict file's lines, less the licence at its head, which is indented."""
-    return [
-        line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("  ")
-    ]
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("  ")]
 
 
 def _read_synsets(path: Path, pos: str) -> Iterator[Synset]:
@@ -211,7 +161,8 @@ def medical_terms(wordnet: WordNet) -> dict[str, str]:
 
 def medical_words(wordnet: WordNet) -> set[tuple[str, str]]:
     """Return the (word, synset) pairs of the roots' kinds and of what is derived from them."""
-    roots = [wordnet.senses[word, "n"][number - 1] for word, number in ROOTS]
+    named = [root.rpartition(" ") for root in ROOTS.split(", ")]
+    roots = [wordnet.senses[word, "n"][int(number) - 1] for word, _, number in named]
     kinds = _closure(wordnet, roots)
     found = {pair for key in kinds for pair in _members(wordnet, key)}
     for key in kinds:
@@ -251,28 +202,23 @@ def drug_names(path: Path, wordnet: WordNet, terms: Mapping[str, str]) -> list[s
         names = pickle.load(file)["drug_variant_to_canonical"]
     known = {word for word, _ in wordnet.senses} - terms.keys()
     return sorted(
-        name
-        for name in names
-        if NAME.fullmatch(name) and name not in known and zipf_frequency(name, "en") < DRUG_ZIPF
+        name for name in names if NAME.fullmatch(name) and name not in known and zipf_frequency(name, "en") < DRUG_ZIPF
     )
 
 
 def main() -> None:
     """Write both tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "drugs", type=Path, help="drug_ner_dictionary.pkl.bz2 of drug-named-entity-recognition"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("drugs", type=Path, help="drug_ner_dictionary.pkl.bz2 of drug-named-entity-recognition")
     wordnet = read_wordnet()
     terms = medical_terms(wordnet)
     drugs = drug_names(parser.parse_args().drugs, wordnet, terms)
     _write(
         "medical_terms.tsv",
         [
-            f"# Medical terms, table version {TABLE_VERSION}, written by {Path(__file__).name}",
-            "# Columns: term, parts of speech it is medical in: n noun, v verb, a adjective, r adverb",
+            f"# Medical terms, table version {TABLE_VERSION}",
+            "# Columns: term, where it is medical (n noun, v verb, a adjective, r adverb)",
+            f"# Written by scripts/{Path(__file__).name}; notice in NOTICE-medical_terms.txt",
             f"# Source: WordNet 3.0 as in Debian wordnet-base {debian_version('wordnet-base')}",
             f"# Rows: {len(terms)}",
             *(f"{term}\t{pos}" for term, pos in terms.items()),
@@ -281,7 +227,8 @@ def main() -> None:
     _write(
         "drug_names.txt",
         [
-            f"# Drug names, table version {TABLE_VERSION}, written by {Path(__file__).name}",
+            f"# Drug names, table version {TABLE_VERSION}",
+            f"# Written by scripts/{Path(__file__).name}; notice in NOTICE-drug_names.txt",
             "# Source: drug-named-entity-recognition 2.0.9",
             f"# Rows: {len(drugs)}",
             *drugs,

@@ -143,10 +143,14 @@ def build(design: Design) -> Build:
         for key, variant in made.items():
             variants[key][example.id] = variant
     if not kept:
-        raise DataError(f"task {design.task!r}: none of {attrition['read']} texts reaches every level: {dict(attrition)}")
+        raise DataError(
+            f"task {design.task!r}: none of {attrition['read']} texts reaches every level: {dict(attrition)}"
+        )
     attrition["kept"] = len(kept)
     generative, encoder = _split(kept, design)
-    return Build(tuple(kept), generative, encoder, variants, dict(attrition), _hash(kept, generative, encoder, variants))
+    return Build(
+        tuple(kept), generative, encoder, variants, dict(attrition), _hash(kept, generative, encoder, variants)
+    )
 
 
 def _clean(examples: Sequence[Example], design: Design) -> tuple[list[Example], Counter[str]]:
@@ -171,7 +175,9 @@ def _clean(examples: Sequence[Example], design: Design) -> tuple[list[Example], 
             usable.append(example)
     ids = Counter(e.id for e in usable)
     if twice := [name for name, count in ids.items() if count > 1]:
-        raise DataError(f"task {design.task!r}: the id {twice[0]!r} stands for {ids[twice[0]]} texts; ids must be unique")
+        raise DataError(
+            f"task {design.task!r}: the id {twice[0]!r} stands for {ids[twice[0]]} texts; ids must be unique"
+        )
     return usable, attrition
 
 

@@ -1,11 +1,11 @@
 """One tree of errors; every message has the value, where it came from and what to do.
 
-    NoisyHealthError
-    |-- ConfigError      a setting that cannot be used
-    |-- DataError        a file, row or column that cannot be used
-    |-- WeightsError     weights, a key or a server that are not there
-    |-- CallError        a model that did not answer
-    `-- StoreError       MLflow or the journal cannot be used
+NoisyHealthError
+|-- ConfigError      a setting that cannot be used
+|-- DataError        a file, row or column that cannot be used
+|-- WeightsError     weights, a key or a server that are not there
+|-- CallError        a model that did not answer
+`-- StoreError       MLflow or the journal cannot be used
 """
 
 

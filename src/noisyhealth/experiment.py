@@ -13,8 +13,8 @@ from statistics import fmean
 from noisyhealth import evidence, study, version
 from noisyhealth.analysis import impact
 from noisyhealth.errors import CallError
-from noisyhealth.models.model import Model
 from noisyhealth.evidence import Read, Result
+from noisyhealth.models.model import Model
 from noisyhealth.records import Outcome, Query, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record

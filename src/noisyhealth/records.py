@@ -5,10 +5,10 @@
 Nothing here does anything: every rule lives in the part that makes the value.
 """
 
-from typing import TypeAlias
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 Scores: TypeAlias = dict[str, float]
 

@@ -50,7 +50,7 @@ def write(store: Store, out: Path) -> None:
 
     Raises DataError when the study has no finished cell.
     """
-    runs = _latest([run for run in store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'")])
+    runs = _latest(store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'"))
     scores = frame(runs)
     if scores.empty:
         raise DataError(f"study {store.study!r} has no finished cell with a disturbed text: run `python run.py` first")
@@ -84,7 +84,7 @@ def _rows(run: Run) -> list[dict[str, Any]]:
     tags, metrics = run.data.tags, run.data.metrics
     if tags["perturb"] == "none":
         return []
-    shared = {key: tags[key] for key in ("task", "model", "weights", "perturb", "level", "data_hash")}
+    shared: dict[str, Any] = {key: tags[key] for key in ("task", "model", "weights", "perturb", "level", "data_hash")}
     shared |= {"n": int(metrics["n"]), "run_id": run.info.run_id, "rate": float(run.data.params["rate"])}
     rows = []
     for name in tags["scenarios"].split(","):
@@ -127,10 +127,12 @@ def _pairs(tests: list[FriedmanResult]) -> pd.DataFrame:
 
 def _show(title: str, table: pd.DataFrame) -> None:
     """Print a table; shares as per cent, p values with three digits."""
+    import pandas as pd
+
     shown = table.copy()
     for name in shown.columns:
         if name.endswith("_share"):
             shown[name] = shown[name].map("{:.1%}".format)
         elif name == "p":
-            shown[name] = [("<.001" if p < 0.001 else f"{p:.3f}") if p is not None and p == p else "" for p in shown[name]]
+            shown[name] = ["" if pd.isna(p) else "<.001" if p < 0.001 else f"{p:.3f}" for p in shown[name]]
     print(f"\n{title}\n{shown.to_string(index=False, float_format='{:.3f}'.format, na_rep='')}")

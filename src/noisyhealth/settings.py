@@ -10,6 +10,7 @@ from typing import Any
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationKeyError
 
 from noisyhealth.dataset import Design, Disturbance, Split
 from noisyhealth.errors import ConfigError
@@ -85,14 +86,20 @@ def _rate(cfg: DictConfig) -> float:
     """Return the cell's rate, checked."""
     if cfg.perturb.name == NONE:
         return 0.0
-    if OmegaConf.is_missing(cfg.level, "rate") or cfg.level.name not in cfg.perturb.levels and "rate" not in cfg.level:
-        raise ConfigError(f"perturb={cfg.perturb.name} has no level {cfg.level.name!r}; it has {list(cfg.perturb.levels)}")
     try:
         rate = float(cfg.level.rate)
+    except InterpolationKeyError:
+        raise ConfigError(
+            f"perturb={cfg.perturb.name} has no level {cfg.level.name!r}; it has {', '.join(cfg.perturb.levels)}"
+        ) from None
     except (TypeError, ValueError):
-        raise ConfigError(f"level.rate={cfg.level.rate!r} is not a number: give a fraction of all words, as 0.3") from None
+        raise ConfigError(
+            f"level.rate={cfg.level.rate!r} is not a number: give a fraction of all words, as 0.3"
+        ) from None
     if not 0 < rate <= 1:
-        raise ConfigError(f"level.rate={rate}: give a fraction of all words above 0 and up to 1 (perturb=none is the baseline)")
+        raise ConfigError(
+            f"level.rate={rate}: give a fraction of all words above 0 and up to 1 (perturb=none is the baseline)"
+        )
     return rate
 
 
@@ -129,7 +136,7 @@ def _design(cfg: DictConfig) -> Design:
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:
     # Hydra's own node cannot be resolved before a job has a number, and decides no result.
-    own = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
+    own = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
     plain = OmegaConf.to_container(own, resolve=True)
     if not isinstance(plain, dict):
         raise ConfigError("the configuration is not a mapping")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def line(record: Record, place: int, cells: int) -> str:
-    """Return one cell's line: "[ 3/27] sentiment · llama(..) · typo · low: accuracy 0.700 → 0.650 (-7.1 %) decrease"."""
+    """Return one cell's line: its place, name, headline score clean and disturbed, change and category."""
     count = f"[{place:{len(str(cells))}}/{cells}] {record.cell}: "
     if record.headline is None:
         return f"{count}{record.status.upper()} {record.error}"

@@ -23,8 +23,7 @@ from tqdm import tqdm
 from noisyhealth import experiment, settings, show, study
 from noisyhealth.errors import NoisyHealthError
 from noisyhealth.models import loopback
-from noisyhealth.settings import Cell
-from noisyhealth.study import DONE, FAILED, KILLED, REUSED, Ledger, Record
+from noisyhealth.study import FAILED, KILLED, REUSED, Ledger, Record
 from noisyhealth.tracking.store import Store
 
 # What the processes of one sweep share: Hydra's launchers hand the environment on.
@@ -35,7 +34,7 @@ _PARENT = "NOISYHEALTH_PARENT"
 
 @dataclass
 class _Sweep:
-    """This process's view of the sweep it started."""
+    """What the process that started the sweep knows of it."""
 
     store: Store | None = None
     parent: str = ""

@@ -29,7 +29,8 @@ def test_a_change_is_a_fraction_of_the_baseline_to_nine_digits(
 
 def test_no_change_is_not_a_negative_zero() -> None:
     found = change(0.8 - 1e-13, 0.8)
-    assert found is not None and math.copysign(1, found) == 1
+    assert found is not None
+    assert math.copysign(1, found) == 1
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_the_value_itself_can_be_analysed() -> None:
     frame["baseline"] = [1.0, 0.5, 0.1] * 3
     by_change, by_value = friedman(frame, "perturb"), friedman(frame, "perturb", analysed="value")
     assert by_change.mean_ranks == {"perturb 0": 1.0, "perturb 1": 2.0, "perturb 2": 3.0}
-    assert by_value.mean_ranks == {"perturb 0": 3.0, "perturb 1": 4 / 3, "perturb 2": 5 / 3}
+    assert by_value.mean_ranks == {"perturb 0": 3.0, "perturb 1": 5 / 3, "perturb 2": 4 / 3}
 
 
 def test_incomplete_blocks_are_left_out_and_counted() -> None:
@@ -129,6 +129,13 @@ def test_a_baseline_of_zero_makes_its_block_incomplete() -> None:
         found = friedman(frame, factor)
         assert found.incomplete == 1
         assert found.p is not None
+
+
+def test_over_tasks_a_cell_that_lacks_one_of_its_tasks_scores_makes_its_block_incomplete() -> None:
+    frame = noisy(seed=1, digits=6)
+    first = frame.index[frame["score_name"] == "f1_macro"][0]
+    found = friedman(frame.drop(first), "task")
+    assert (found.blocks, found.incomplete) == (26, 1)
 
 
 def test_levels_keep_the_order_of_the_frame() -> None:
@@ -170,7 +177,8 @@ def test_where_all_blocks_rank_alike_the_pairs_have_no_p_and_the_test_keeps_its_
 def test_no_p_is_zero_however_clear_the_difference() -> None:
     rows = [[0.9, 0.5, 0.1]] * 3000 + [[0.5, 0.9, 0.1]]
     found = friedman(blocks(rows), "perturb")
-    assert found.p is not None and found.p > 0
+    assert found.p is not None
+    assert found.p > 0
     assert all(pair.p is not None and pair.p > 0 for pair in found.pairs)
 
 

@@ -10,21 +10,22 @@ from noisyhealth.errors import DataError
 from noisyhealth.metrics.overlap import rouge_l_each, scores, words
 
 ROUGE = ("rouge1", "rouge2", "rougeL")
-WORDS = "the patient denies chest pain and takes 40 mg of furosemide daily t2dm".split()
+SENTENCE = "the patient denies chest pain and takes 40 mg of furosemide daily t2dm"
+WORDS = SENTENCE.split()
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "no chest pain today",
-        "у пациента температура 38,5",
+        "температура пациента 38,5",
         "患者没有胸痛",
         "患者は胸の痛みがない",
         "रोगी को सीने में दर्द नहीं है",
         "لا يوجد ألم في الصدر",
         "환자는 가슴 통증이 없다",
         "ผู้ป่วยไม่มีอาการ เจ็บหน้าอก",
-        "Ο ασθενής παίρνει 5 µg",
+        "Ασθενής παίρνει 5 µg",
     ],
 )
 def test_identical_texts_score_one_in_any_script(text: str) -> None:

@@ -1,0 +1,1 @@
+"""Statistics over scores: pure, from frames to results."""

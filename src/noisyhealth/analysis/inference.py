@@ -63,7 +63,8 @@ def friedman(frame: "pd.DataFrame", factor: str, *, analysed: Literal["change", 
     tasks the scores of a task are averaged first and the score name makes no blocks, because
     tasks are not scored alike (F1 here, ROUGE-L there). `analysed` is the relative change
     against the baseline, or the value itself. Blocks without a value for every level (a cell
-    that is missing, a baseline of 0) are counted in `incomplete`, never dropped in silence.
+    that is missing, a baseline of 0) are counted in `incomplete`, never dropped in silence; a block
+    without a single row is not known here.
 
     Raises DataError for another factor and for a frame that fails `impact.check`.
     """
@@ -93,9 +94,12 @@ def _wide(frame: "pd.DataFrame", factor: str, analysed: str) -> "pd.DataFrame":
     column = pd.Series(numbers, index=frame.index, dtype=float)
     across = [name for name in impact.KEY if name != factor and not (factor == "task" and name == "score_name")]
     long = frame.assign(_number=column).groupby([*across, factor], sort=False)["_number"]
-    # A mean over fewer scores than the task has would not be comparable: one gap makes a gap.
-    mean = long.agg(lambda numbers: numbers.mean(skipna=False)).round(9)
-    return mean.unstack(factor)[list(frame[factor].unique())]
+    wide = long.agg(lambda numbers: numbers.mean(skipna=False)).round(9).unstack(factor)[list(frame[factor].unique())]
+    if factor == "task":
+        # A mean over fewer scores than the task has is not comparable: one gap makes a gap.
+        has = frame.groupby("task")["score_name"].nunique()
+        wide = wide.where(long.size().unstack(factor)[wide.columns].eq(has[wide.columns], axis="columns"))
+    return wide
 
 
 def _untestable(complete: "pd.DataFrame") -> str:

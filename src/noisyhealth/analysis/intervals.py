@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LEVEL = 0.95
-_RESAMPLES = 1000
+# Of the mean as many as SciPy takes by default: with 1,000 its ends wander by a tenth of the width.
+_RESAMPLES, _RESAMPLES_MEAN = 1000, 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def wilson(successes: int, n: int) -> Interval:
 
 
 def bootstrap_mean(values: Sequence[float], seed: int) -> Interval | None:
-    """Return the interval of a mean by the bootstrap, bias-corrected and accelerated, 1,000 resamples.
+    """Return the interval of a mean by the bootstrap, bias-corrected and accelerated, 9,999 resamples.
 
     None for fewer than two values or values all equal. Efron 1987,
     doi:10.1080/01621459.1987.10478410, by SciPy. The same values and seed give the same interval.
@@ -65,7 +66,13 @@ def bootstrap_mean(values: Sequence[float], seed: int) -> Interval | None:
     if len(data) < 2 or bool((data == data[0]).all()):
         return None
     found = bootstrap(
-        (data,), np.mean, n_resamples=_RESAMPLES, confidence_level=_LEVEL, method="BCa", rng=np.random.default_rng(seed)
+        (data,),
+        np.mean,
+        n_resamples=_RESAMPLES_MEAN,
+        batch=1000,  # 8 MB a thousand values, not 80
+        confidence_level=_LEVEL,
+        method="BCa",
+        rng=np.random.default_rng(seed),
     ).confidence_interval
     return _interval(float(found.low), float(found.high))
 

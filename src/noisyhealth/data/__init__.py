@@ -1,0 +1,1 @@
+"""The sample texts and the vendored tables, each with its notice."""

@@ -1,0 +1,1 @@
+"""Scores of answers: one file a kind of score."""

@@ -48,12 +48,10 @@ def pairwise(
 
 def _bert_scores(told: Sequence[tuple[str, str]], folder: Path, layers: int) -> list[tuple[float, float, float]]:
     """Return bert-score's numbers; empty texts must be gone, it cannot encode them with transformers 5."""
-    from bert_score.utils import bert_cos_score_idf  # type: ignore[import-untyped]
+    from bert_score.utils import bert_cos_score_idf
 
     model, tokenizer = _load(folder.resolve(), layers)
-    idf = {token: 1.0 for token in range(len(tokenizer))} | dict.fromkeys(
-        [tokenizer.cls_token_id, tokenizer.sep_token_id], 0.0
-    )
+    idf = dict.fromkeys(range(len(tokenizer)), 1.0) | {tokenizer.cls_token_id: 0.0, tokenizer.sep_token_id: 0.0}
     references, candidates = map(list, zip(*told, strict=True))
     table = bert_cos_score_idf(model, references, candidates, tokenizer, idf, batch_size=1, device="cpu")
     # A cosine of a vector with itself is 1.0000001 in 32 bits.

@@ -85,8 +85,8 @@ def _rouge(references: Sequence[str], candidates: Sequence[str]) -> list[dict[st
 
 @cache
 def _scorer() -> _Scorer:
-    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
-    from rouge_score.tokenizers import Tokenizer  # type: ignore[import-untyped]
+    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import Tokenizer
 
     class AnyScript(Tokenizer):  # type: ignore[misc]  # rouge-score has no types
         def tokenize(self, text: str) -> list[str]:

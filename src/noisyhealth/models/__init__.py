@@ -1,0 +1,1 @@
+"""Who answers: every file is a way to get replies."""

@@ -38,7 +38,7 @@ class CausalLM:
     batch_tokens: int
     batch_size: int
     _prefix: Tokens = field(default_factory=list)
-    _prefix_cache: Cache | None = None
+    _prefix_cache: Any = None
 
     def likelihoods(self, prompts: Sequence[Tokens], options: Sequence[Tokens]) -> Iterator[tuple[int, list[float]]]:
         """Yield, a prompt at a time, its index and the log-likelihood of each option after it.
@@ -87,7 +87,7 @@ class CausalLM:
         if common:
             with torch.inference_mode():
                 ids = torch.tensor([common], device=self.model.device)
-                self._prefix_cache = self.model(input_ids=ids, use_cache=True, logits_to_keep=1).past_key_values
+                self._prefix_cache = self.model(input_ids=ids, use_cache=True, logits_to_keep=1).cache
 
     def _start(self, prompts: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, Cache]:
         """Return left-padded rest of the prompts, mask over everything, positions, and a fresh cache."""
@@ -103,9 +103,7 @@ class CausalLM:
         cache = DynamicCache()
         if self._prefix_cache is not None:
             for i, layer in enumerate(self._prefix_cache.layers):
-                cache.update(
-                    layer.keys.expand(len(rests), -1, -1, -1), layer.values.expand(len(rests), -1, -1, -1), i
-                )
+                cache.update(layer.keys.expand(len(rests), -1, -1, -1), layer.values.expand(len(rests), -1, -1, -1), i)
         return ids, mask, positions, cache
 
     def _step(
@@ -116,7 +114,7 @@ class CausalLM:
             input_ids=ids,
             attention_mask=mask,
             position_ids=positions,
-            past_key_values=cache,
+            cache=cache,
             use_cache=True,
             logits_to_keep=keep,
         )
@@ -224,7 +222,7 @@ def load(folder: Path, dtype: str, batch_tokens: int, batch_size: int) -> Causal
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).to(device).eval()
-    return CausalLM(model, AutoTokenizer.from_pretrained(folder), batch_tokens, batch_size)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    return CausalLM(model.to(device).eval(), AutoTokenizer.from_pretrained(folder), batch_tokens, batch_size)

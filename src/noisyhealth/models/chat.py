@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noisyhealth.errors import CallError
 from noisyhealth.models.endpoint import Address, Endpoint
@@ -93,11 +93,8 @@ class Chat:
 
         start = time.perf_counter()
         try:
-            made = client.chat.completions.create(
-                model=address.model,
-                **self.request(query),  # type: ignore[arg-type]
-                **self._decoding(),  # type: ignore[arg-type]
-            )
+            body: dict[str, Any] = {"model": address.model, **self.request(query), **self._decoding()}
+            made: ChatCompletion = client.chat.completions.create(**body)
         except (openai.AuthenticationError, openai.PermissionDeniedError, openai.BadRequestError) as error:
             raise CallError(f"{self.label} at {address.url} refuses to answer: {_reason(error)}") from None
         except openai.APIError as error:

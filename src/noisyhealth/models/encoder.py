@@ -1,6 +1,6 @@
 """An encoder of the BERT family that is fine-tuned once and then answers: labels, or spans of a note.
 
-    fit(training) -> remembered;  predict(queries) -> fit made or found in `<cache>/fits/<key>/` -> replies
+fit(training) -> remembered;  predict(queries) -> fit made or found in `<cache>/fits/<key>/` -> replies
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Encoder:
     `max_length`: word pieces read at once. `pooling`: "mean" of all pieces or "cls", the first one.
     `warmup`: fraction of all steps, 0 to 1. `precision`: "auto" or one of Lightning's names.
     For answers that are spans: `stride` is how many pieces neighbouring windows share, `longest` the most
-    words of an answer.
+    words of an answer. `frozen`: how many of the lowest layers, and the embeddings below them, stay as
+    pretrained; 0 trains everything.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Encoder:
     precision: str = "auto"
     stride: int = 64
     longest: int = 30
+    frozen: int = 0
     _training: Training | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
 
@@ -72,7 +74,12 @@ class Encoder:
 
     def signature(self) -> Mapping[str, object]:
         """Return name, weights, fit and precision."""
-        return {"model": self.name, **as_mapping(self.source), "fit": self._fit_key(), "dtype": self._recipe().precision}
+        return {
+            "model": self.name,
+            **as_mapping(self.source),
+            "fit": self._fit_key(),
+            "dtype": self._recipe().precision,
+        }
 
     def request(self, query: Query) -> Mapping[str, object]:
         """Return the text, the question and the options."""

@@ -8,11 +8,11 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytorch_lightning as lightning
 import torch
@@ -24,47 +24,19 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torchmetrics.classification import MulticlassF1Score
 
-from noisyhealth.errors import ConfigError, DataError
+from noisyhealth.models.encoder_lesson import Item, Lesson, extracts, label_lesson, span_lesson
 from noisyhealth.models.encoder_net import (
     Batch,
     Classifier,
     Extractor,
-    Window,
     batch_of,
+    freeze,
     load_body,
     load_config,
     load_tokenizer,
-    read_note,
-    read_text,
-    target_of,
 )
 from noisyhealth.models.recipe import Recipe, versions
-from noisyhealth.models.spans import nearest_passage
-from noisyhealth.records import Example, Training
-
-Item: TypeAlias = tuple[Window, tuple[int, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What is learnt from: windows with their targets.
-
-    `labels`: the classes in the order of the scores, empty for spans. `unusable`: examples of train and
-    validation left out because their answer shares no word with their note.
-    """
-
-    train: list[Item]
-    validation: list[Item]
-    labels: tuple[str, ...]
-    unusable: int
-
-
-def extracts(training: Training) -> bool:
-    """Return whether answers are spans of the text: they are when the examples bring their own questions.
-
-    A task that asks the same of every text leaves `Example.question` empty, and has labels.
-    """
-    return any(example.question for example in (*training.train, *training.validation))
+from noisyhealth.records import Training
 
 
 def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None:
@@ -78,8 +50,9 @@ def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None
     config = load_config(weights, recipe.max_length)
     with isolate_rng(), _deterministic():
         lightning.seed_everything(recipe.seed, workers=True, verbose=False)
-        lesson = (_span_lesson if extracts(training) else _label_lesson)(training, tokenizer, recipe)
+        lesson = (span_lesson if extracts(training) else label_lesson)(training, tokenizer, recipe)
         body = load_body(weights, config)
+        freeze(body, recipe.frozen)
         network = Classifier(body, recipe.pooling, len(lesson.labels)) if lesson.labels else Extractor(body)
         tuner = Tuner(network, recipe, len(lesson.labels))
         epochs, score = _run(tuner, Batches(lesson, recipe, tokenizer.pad_token_id), recipe, folder)
@@ -175,60 +148,6 @@ class Batches(lightning.LightningDataModule):
         return batch | {"target": torch.tensor([target for _, target in items])}
 
 
-def _label_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
-    """Return texts with the index of their label."""
-    _need_examples(training)
-    labels = tuple(sorted({example.target for example in (*training.train, *training.validation)}))
-    if len(seen := {example.target for example in training.train}) < 2:
-        raise ConfigError(
-            f"all {len(training.train)} training texts are labelled {seen.pop()!r}, so there is nothing to tell apart: "
-            "give data with two labels or more, or another seed for the split"
-        )
-
-    def items(examples: Sequence[Example]) -> list[Item]:
-        return [
-            (read_text(tokenizer, example.text, recipe.max_length), (labels.index(example.target),))
-            for example in _ordered(examples)
-        ]
-
-    return Lesson(items(training.train), items(training.validation), labels, unusable=0)
-
-
-def _span_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
-    """Return windows over notes with the pieces where the span nearest to the answer begins and ends."""
-    _need_examples(training)
-
-    def items(example: Example) -> list[Item]:
-        found = nearest_passage(example.text, example.target, longest=recipe.longest)
-        windows = read_note(
-            tokenizer, example.question, example.text, max_length=recipe.max_length, stride=recipe.stride
-        )
-        return [(window, target_of(window, found.start, found.end)) for window in windows] if found else []
-
-    train, validation = ([items(e) for e in _ordered(part)] for part in (training.train, training.validation))
-    for name, part in (("training", train), ("validation", validation)):
-        if not any(part):
-            raise DataError(
-                f"none of the {len(part)} {name} answers shares a word with its note: an encoder answers with a span "
-                "of the note, so give data whose answers stand in the notes"
-            )
-    return Lesson(sum(train, []), sum(validation, []), (), [*train, *validation].count([]))
-
-
-def _need_examples(training: Training) -> None:
-    for name, part in (("train", training.train), ("validation", training.validation)):
-        if not part:
-            raise DataError(
-                f"the {name} set is empty, and fine-tuning needs one: give more texts, or lower data.test_size or the "
-                "share that goes to the other sets"
-            )
-
-
-def _ordered(examples: Sequence[Example]) -> list[Example]:
-    """Return the examples by id, so that the order of a file decides nothing."""
-    return sorted(examples, key=lambda example: example.id)
-
-
 def _run(tuner: Tuner, batches: Batches, recipe: Recipe, folder: Path) -> tuple[int, float]:
     """Train, leave the best weights and the curves in `folder`; return the epochs run and the best score."""
     mode = "max" if tuner.f1 else "min"
@@ -238,7 +157,8 @@ def _run(tuner: Tuner, batches: Batches, recipe: Recipe, folder: Path) -> tuple[
         trainer = _trainer(recipe, folder, [best, stop, LearningRateMonitor("epoch")])
         trainer.fit(tuner, datamodule=batches)
     state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
-    weights = {name.removeprefix("network."): v.contiguous() for name, v in state.items() if name.startswith("network.")}
+    prefix = "network."
+    weights = {name.removeprefix(prefix): v.contiguous() for name, v in state.items() if name.startswith(prefix)}
     save_file(weights, folder / "model.safetensors")
     shutil.rmtree(folder / "checkpoints")
     assert best.best_model_score is not None
@@ -276,7 +196,7 @@ def _deterministic() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence Lightning's notes on hardware and its tips, and one warning that does not apply here."""
+    """Silence Lightning's notes on hardware, its tips, and two warnings that nobody who runs a fit can act on."""
     logger = logging.getLogger("pytorch_lightning.utilities.rank_zero")
     level = logger.level
     logger.setLevel(logging.WARNING)
@@ -284,6 +204,8 @@ def _quiet() -> Iterator[None]:
         with warnings.catch_warnings():
             # The items are lists of numbers in memory: a worker process would only cost its start.
             warnings.filterwarnings("ignore", ".*does not have many workers.*")
+            # Lightning 2.6 names a class of torch that torch 2.13 is about to drop.
+            warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
             yield
     finally:
         logger.setLevel(level)

@@ -21,18 +21,21 @@ from noisyhealth.models.spans import whole_words, word_bounds, word_index
 Batch: TypeAlias = dict[str, Tensor]
 Place: TypeAlias = tuple[int, int]
 
+_AROUND = 10  # pieces on either side; of 0, 3, 6 and 10 it told most about where answers stand
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """What the network reads at once: a text, or a question with a stretch of a note.
 
     `inputs`: the tokenizer's numbers by name, one a piece. `places`: for each piece the characters of
-    the note that it stands for, None for pieces that are not the note's. `pieces`: how many word pieces
-    the whole text has, those beyond the limit included.
+    the note that it stands for, None for pieces that are not the note's. `asked` marks the question's
+    pieces. `pieces`: how many word pieces the whole text has, those beyond the limit included.
     """
 
     inputs: dict[str, list[int]]
     places: list[Place | None]
+    asked: list[bool]
     pieces: int
 
     def __len__(self) -> int:
@@ -45,7 +48,7 @@ class Classifier(nn.Module):
     With "cls" the body's own pooler comes first, as in BertForSequenceClassification.
     """
 
-    def __init__(self, body: nn.Module, pooling: str, labels: int) -> None:
+    def __init__(self, body: Any, pooling: str, labels: int) -> None:
         super().__init__()
         if pooling == "mean":
             body.pooler = None  # unused weights stop distributed training
@@ -56,7 +59,8 @@ class Classifier(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Return scores, shape (texts, labels)."""
         read = self.body(**_readable(batch))
-        return self.head(self.dropout(self._pooled(read, batch["attention_mask"])))
+        scores: Tensor = self.head(self.dropout(self._pooled(read, batch["attention_mask"])))
+        return scores
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the mean cross entropy."""
@@ -75,19 +79,26 @@ class Extractor(nn.Module):
     """The log probability that an answer starts, and ends, at each piece of a window.
 
     The first piece stands for "the answer is not in this window", so windows of one note can be compared.
+    A piece counts for its own state and for how near its surroundings are to the question's pieces (late
+    interaction, as ColBERT's: Khattab and Zaharia 2020, doi:10.1145/3397271.3401075). That nearness says
+    something before any training, which a few dozen notes could not teach; its weight is trained as well.
     """
 
-    def __init__(self, body: nn.Module) -> None:
+    def __init__(self, body: Any) -> None:
         super().__init__()
         body.pooler = None
         self.body = body
         self.dropout = nn.Dropout(body.config.hidden_dropout_prob)
         self.head = nn.Linear(body.config.hidden_size, 2)
+        self.nearness = nn.Parameter(torch.full((2,), 10.0))
 
     def forward(self, batch: Batch) -> Tensor:
         """Return log probabilities, shape (windows, pieces, 2); -inf for pieces that are not the note's."""
-        scores = self.head(self.dropout(self.body(**_readable(batch)).last_hidden_state))
-        return scores.float().masked_fill(~batch["allowed"].unsqueeze(-1), -torch.inf).log_softmax(1)
+        hidden: Tensor = self.body(**_readable(batch)).last_hidden_state
+        near = _near(hidden.float(), batch["asked"], batch["allowed"])
+        scores: Tensor = self.head(self.dropout(hidden)).float() + near.unsqueeze(-1) * self.nearness
+        shut: Tensor = ~batch["allowed"].unsqueeze(-1)
+        return scores.masked_fill(shut, -torch.inf).log_softmax(1)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the mean negative log probability of the right start and end."""
@@ -124,14 +135,23 @@ def load_body(folder: Path, config: Any) -> Any:
 
 def empty_body(config: Any) -> Any:
     """Return the body without its weights, for a state dict to come."""
-    return AutoModel.from_config(config, dtype=torch.float32)
+    maker: Any = AutoModel
+    return maker.from_config(config, dtype=torch.float32)
+
+
+def freeze(body: Any, layers: int) -> None:
+    """Stop the training of the embeddings and the lowest `layers`; 0 stops nothing."""
+    parts = [body.embeddings, *body.encoder.layer[:layers]] if layers else []
+    for part in parts:
+        part.requires_grad_(False)
 
 
 def read_text(tokenizer: Any, text: str, max_length: int) -> Window:
     """Return the text as one window, cut at `max_length` pieces."""
     pieces = len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
     inputs = dict(tokenizer(text, truncation=True, max_length=max_length))
-    return Window(inputs, [None] * len(inputs["input_ids"]), pieces)
+    length = len(inputs["input_ids"])
+    return Window(inputs, [None] * length, [False] * length, pieces)
 
 
 def read_note(tokenizer: Any, question: str, note: str, *, max_length: int, stride: int) -> list[Window]:
@@ -160,6 +180,7 @@ def read_note(tokenizer: Any, question: str, note: str, *, max_length: int, stri
                 place if part == 1 else None
                 for place, part in zip(read["offset_mapping"][i], read.sequence_ids(i), strict=True)
             ],
+            [part == 0 for part in read.sequence_ids(i)],
             pieces,
         )
         for i in range(len(read["input_ids"]))
@@ -167,14 +188,18 @@ def read_note(tokenizer: Any, question: str, note: str, *, max_length: int, stri
 
 
 def batch_of(windows: Sequence[Window], pad: int) -> Batch:
-    """Return windows as one batch, filled up to the longest; `allowed` marks where an answer may be."""
+    """Return windows as one batch, filled up to the longest.
+
+    `allowed` marks where an answer may be, `asked` the question.
+    """
     width = max(map(len, windows))
     batch = {
         name: torch.tensor([_filled(w.inputs[name], width, pad if name == "input_ids" else 0) for w in windows])
         for name in windows[0].inputs
     }
-    allowed = [[int(i == 0 or place is not None) for i, place in enumerate(w.places)] for w in windows]
-    return batch | {"allowed": torch.tensor([_filled(row, width, 0) for row in allowed]).bool()}
+    allowed = [[i == 0 or place is not None for i, place in enumerate(w.places)] for w in windows]
+    masks = {"allowed": allowed, "asked": [w.asked for w in windows]}
+    return batch | {name: torch.tensor([_filled(row, width, 0) for row in rows]).bool() for name, rows in masks.items()}
 
 
 def target_of(window: Window, start: int, end: int) -> Place:
@@ -212,8 +237,17 @@ def best_passage(note: str, windows: Sequence[Window], scores: Tensor, longest: 
     return found, best
 
 
+def _near(hidden: Tensor, asked: Tensor, allowed: Tensor) -> Tensor:
+    """Return how near the pieces around each piece are to their nearest in the question, a mean of cosines."""
+    states = nn.functional.normalize(hidden, dim=-1)
+    cosines = (states @ states.transpose(1, 2)).masked_fill(~asked.unsqueeze(1), -1)
+    nearest = cosines.amax(-1) * allowed
+    around = nn.functional.avg_pool1d(torch.stack([nearest, allowed.float()], 1), 2 * _AROUND + 1, 1, _AROUND)
+    return around[:, 0] / around[:, 1].clamp(min=1e-6)
+
+
 def _readable(batch: Batch) -> Batch:
-    return {name: values for name, values in batch.items() if name not in ("allowed", "target")}
+    return {name: values for name, values in batch.items() if name not in ("allowed", "asked", "target")}
 
 
 def _filled(row: Sequence[int], width: int, filler: int) -> list[int]:
@@ -227,12 +261,13 @@ def _names_type(folder: Path) -> bool:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence the bar and the list of unused heads (an MLM head, a position buffer) while weights load."""
-    level, bar = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
+    messages: Any = transformers_logging
+    level, bar = messages.get_verbosity(), messages.is_progress_bar_enabled()
+    messages.set_verbosity_error()
+    messages.disable_progress_bar()
     try:
         yield
     finally:
-        transformers_logging.set_verbosity(level)
+        messages.set_verbosity(level)
         if bar:
-            transformers_logging.enable_progress_bar()
+            messages.enable_progress_bar()

@@ -84,7 +84,7 @@ class Fitted:
             yield max(self.labels, key=lambda label: shares[label]), {"scores": shares}
 
     def _spans(self, asked: Sequence[Asked], scores: Tensor) -> Iterator[tuple[str, dict[str, object]]]:
-        rows = iter(scores.split([len(windows) for _, windows in asked]))
+        rows = torch.split(scores, [len(windows) for _, windows in asked])
         for (query, windows), row in zip(asked, rows, strict=True):
             text, score = best_passage(query.text, windows, row, self.recipe.longest)
             # A note without a word has no span, and -inf is no JSON.
@@ -94,7 +94,7 @@ class Fitted:
         """Return the share of the text's pieces that were not read, 0 to 1; windows read them all."""
         if not self.labels or not windows[0].pieces:
             return 0.0
-        kept = len(windows[0]) - self.tokenizer.num_special_tokens_to_add(pair=False)
+        kept: int = len(windows[0]) - self.tokenizer.num_special_tokens_to_add(pair=False)
         return 1 - kept / windows[0].pieces
 
 
@@ -102,8 +102,9 @@ class Fitted:
 def load_fitted(folder: Path, weights: Path, recipe: Recipe) -> Fitted:
     """Return the fit kept in `folder`, ready on its device."""
     labels = tuple(json.loads((folder / "fit.json").read_text(encoding="utf-8"))["labels"])
-    body = empty_body(load_config(weights, recipe.max_length))
-    network = Classifier(body, recipe.pooling, len(labels)) if labels else Extractor(body)
+    with torch.random.fork_rng(devices=[]):  # the values drawn are overwritten on the next line
+        body = empty_body(load_config(weights, recipe.max_length))
+        network = Classifier(body, recipe.pooling, len(labels)) if labels else Extractor(body)
     network.load_state_dict(load_file(folder / "model.safetensors"))
     tokenizer = load_tokenizer(weights, recipe.max_length)
     return Fitted(network.to(recipe.accelerator).eval(), tokenizer, labels, recipe)

@@ -14,7 +14,25 @@ from noisyhealth.errors import ConfigError
 from noisyhealth.records import Training
 
 # The files whose code decides a fit: another line in one of them makes another fit.
-_CODE = ("encoder.py", "encoder_fit.py", "encoder_net.py", "encoder_reply.py", "recipe.py", "spans.py")
+_CODE = (
+    "encoder.py",
+    "encoder_fit.py",
+    "encoder_lesson.py",
+    "encoder_net.py",
+    "encoder_reply.py",
+    "recipe.py",
+    "spans.py",
+)
+_LEAST = {
+    "epochs": 1,
+    "batch_size": 1,
+    "accumulate": 1,
+    "max_length": 16,
+    "longest": 1,
+    "patience": 0,
+    "stride": 0,
+    "frozen": 0,
+}
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pytorch-lightning")
 
 
@@ -33,6 +51,7 @@ class Recipe:
     max_length: int
     stride: int
     longest: int
+    frozen: int
     pooling: str
     warmup: float
     weight_decay: float
@@ -43,10 +62,9 @@ class Recipe:
 
     def check(self) -> None:
         """Raise ConfigError for a setting no fit can use."""
-        least = {"epochs": 1, "batch_size": 1, "accumulate": 1, "max_length": 8, "longest": 1, "patience": 0, "stride": 0}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: give {bound} or more")
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ConfigError(f"model.{name}={getattr(self, name)}: give {least} or more")
         if self.pooling not in ("mean", "cls"):
             raise ConfigError(f"model.pooling={self.pooling!r}: give mean or cls")
         if not 0 <= self.warmup <= 1:

@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from filelock import FileLock
 
@@ -186,13 +186,15 @@ def _made_once(target: Path) -> Iterator[Path | None]:
 def _convert(path: Path, target: Path) -> None:
     """Write a GGUF file's weights and tokenizer as a plain transformers folder."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name)
     tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
     config = copy.deepcopy(model.config)
     # A model read from GGUF calls itself quantised and refuses to be saved, though it no longer is.
     del config.quantization_config
-    plain = AutoModelForCausalLM.from_config(config)
+    plain: Any = AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     plain.load_state_dict(model.state_dict())
     plain.save_pretrained(target)
     tokenizer.save_pretrained(target)

@@ -112,9 +112,7 @@ def replay(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def disturb(
-    text: str, words: Sequence[Word], *, edits: Sequence[Edit], rate: float, example: str
-) -> Variant | None:
+def disturb(text: str, words: Sequence[Word], *, edits: Sequence[Edit], rate: float, example: str) -> Variant | None:
     """Return the text at one rate, or None when it cannot reach it exactly.
 
     `edits` are those of `ranked`. A text is out of reach when the rate asks for no word at all

@@ -16,9 +16,14 @@ class SoundAlike(Protocol):
     """A word that sounds like another, with how near it is ("exact" or "near")."""
 
     @property
-    def word(self) -> str: ...
+    def word(self) -> str:
+        """The other word, in lower case."""
+        ...
+
     @property
-    def grade(self) -> str: ...
+    def grade(self) -> str:
+        """How near it sounds."""
+        ...
 
 
 class Sounds(Protocol):

@@ -20,6 +20,6 @@ class Redact:
     def __call__(self, word: Word, text: str, rng: Random) -> Change:
         """Return the removal of the word."""
         end = word.end
-        if not self.mask and text[end : end + 1] == " " and text[:word.start][-1:] in ("", " ", "\n", "\t"):
+        if not self.mask and text[end : end + 1] == " " and text[: word.start][-1:] in ("", " ", "\n", "\t"):
             end += 1
         return Change(word.start, text[word.start : end], self.mask, "mask" if self.mask else "remove")

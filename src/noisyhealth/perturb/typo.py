@@ -80,10 +80,11 @@ def _transpose(chars: list[str], at: int, letters: str, rng: Random) -> None:
     """Swap with a neighbour that differs; with none, substitute."""
     beside = [i for i in (at - 1, at + 1) if 0 <= i < len(chars) and chars[i].isalpha()]
     beside = [i for i in beside if chars[i].lower() != chars[at].lower()]
-    if not beside:
-        return _substitute(chars, at, letters, rng)
-    with_ = rng.choice(beside)
-    chars[at], chars[with_] = chars[with_], chars[at]
+    if beside:
+        other = rng.choice(beside)
+        chars[at], chars[other] = chars[other], chars[at]
+    else:
+        _substitute(chars, at, letters, rng)
 
 
 _OPERATIONS: dict[str, Callable[[list[str], int, str, Random], None]] = {

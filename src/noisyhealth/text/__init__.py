@@ -1,0 +1,1 @@
+"""Reading and laying out text: words, tags, terms, prompts, replies."""

@@ -4,10 +4,10 @@ The order is the study's (Joshi et al. 2026, Methods, "Design of Prompt"). Examp
 turns of the conversation, the form that chat models were trained on.
 """
 
-from typing import TypeAlias
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import TypeAlias
 
 from noisyhealth.errors import ConfigError
 from noisyhealth.records import Example, Query

