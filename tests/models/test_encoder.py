@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -200,7 +201,8 @@ def test_windows_cover_the_whole_note_and_the_best_span_is_found_in_any_of_them(
     covered = {i for window in windows for place in window.places if place for i in range(*place)}
     assert covered == {i for i, char in enumerate(note) if char != " "}
     start = note.index("dyspnoea")
-    scores = torch.full((len(windows), max(map(len, windows)), 2), -9.0)
+    scores = torch.full((len(windows), max(map(len, windows)), 2), -20.0)
+    scores[:, 0] = -5.0  # not in this window
     held = 0
     for row, window in zip(scores, windows, strict=True):
         first, last = target_of(window, start, start + 8)
@@ -209,7 +211,19 @@ def test_windows_cover_the_whole_note_and_the_best_span_is_found_in_any_of_them(
             assert window.places[first] is not None
             row[first, 0] = row[last, 1] = -0.1
     assert 1 <= held < len(windows)
-    assert best_passage(note, windows, scores, 30) == ("dyspnoea", pytest.approx(-0.2))
+    assert best_passage(note, windows, scores, 30) == ("dyspnoea", pytest.approx(1, abs=0.05))
+
+
+def test_between_spans_that_overlap_the_one_they_share_most_with_is_chosen() -> None:
+    tokenizer = load_tokenizer(MINILM.folder(), 32)
+    note = "one two three four five six"
+    [window] = read_note(tokenizer, "Which?", note, max_length=32, stride=4)
+    at = {note[slice(*place)]: i for i, place in enumerate(window.places) if place}
+    scores = torch.full((1, len(window), 2), -30.0)
+    scores[0, at["one"], 0] = scores[0, at["one"], 1] = math.log(0.4)  # the likeliest pair, but far from the others
+    scores[0, at["four"], 0] = scores[0, at["five"], 0] = math.log(0.3)
+    scores[0, at["five"], 1] = scores[0, at["six"], 1] = math.log(0.3)
+    assert best_passage(note, [window], scores, 2)[0] in ("four five", "five six")
 
 
 def test_a_span_never_ends_before_it_starts_nor_exceeds_the_cap() -> None:
@@ -217,11 +231,11 @@ def test_a_span_never_ends_before_it_starts_nor_exceeds_the_cap() -> None:
     note = "one two three four five six"
     [window] = read_note(tokenizer, "Which?", note, max_length=32, stride=4)
     at = {note[slice(*place)]: i for i, place in enumerate(window.places) if place}
-    scores = torch.full((1, len(window), 2), -9.0)
+    scores = torch.full((1, len(window), 2), -20.0)
     scores[0, at["five"], 0] = scores[0, at["two"], 1] = -0.1  # the likeliest start stands behind the likeliest end
     scores[0, at["three"], 0] = scores[0, at["four"], 1] = -0.5
     assert best_passage(note, [window], scores, 3)[0] == "three four"
-    scores = torch.full((1, len(window), 2), -9.0)
+    scores = torch.full((1, len(window), 2), -20.0)
     scores[0, at["one"], 0] = scores[0, at["six"], 1] = -0.1
     assert best_passage(note, [window], scores, 6)[0] == note
     assert len(best_passage(note, [window], scores, 5)[0].split()) <= 5

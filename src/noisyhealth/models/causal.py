@@ -29,6 +29,21 @@ class Generated:
     finish: str
 
 
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How text is written, in the terms of the chat-completions API.
+
+    `max_tokens`: at most. `stop`: strings that end it. `temperature`: 0 takes the likeliest token.
+    `frequency_penalty`: taken from a token's logit for each time it was written, against loops.
+    """
+
+    max_tokens: int
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int = 0
+
+
 @dataclass
 class CausalLM:
     """Loaded weights with their tokenizer, and the keys and values of the last shared beginning."""
@@ -52,19 +67,14 @@ class CausalLM:
                 scores = self._score(batch, [prompts[i] for i in batch], options)
                 yield from zip(batch, scores, strict=True)
 
-    def generate(
-        self, prompts: Sequence[Tokens], *, limit: int, stop: Sequence[str], temperature: float, seed: int
-    ) -> Iterator[Generated]:
-        """Yield what the model writes after each prompt, up to `limit` tokens or a stop string.
-
-        The stop string itself is not part of the text. Temperature 0 takes the likeliest token.
-        """
+    def generate(self, prompts: Sequence[Tokens], decoding: Decoding) -> Iterator[Generated]:
+        """Yield what the model writes after each prompt, as each ends; the text may run past a stop string."""
         import torch
 
         with torch.inference_mode():
             for batch in self._batches(prompts):
-                torch.manual_seed(seed)
-                yield from self._write(batch, [prompts[i] for i in batch], limit, stop, temperature)
+                torch.manual_seed(decoding.seed)
+                yield from self._write(batch, [prompts[i] for i in batch], decoding)
 
     def _batches(self, prompts: Sequence[Tokens]) -> Iterator[list[int]]:
         """Yield indices of prompts, alike in length, as many as the token budget allows."""
@@ -145,24 +155,22 @@ class CausalLM:
         scores: list[list[float]] = torch.stack(columns, 1).tolist()
         return scores
 
-    def _write(
-        self, batch: list[int], prompts: list[Tokens], limit: int, stop: Sequence[str], temperature: float
-    ) -> Iterator[Generated]:
+    def _write(self, batch: list[int], prompts: list[Tokens], decoding: Decoding) -> Iterator[Generated]:
         """Yield each row when it ends; rows that have ended leave the batch."""
         import torch
 
         ids, mask, positions, cache = self._start(prompts)
         rows, written = list(batch), {i: list[int]() for i in batch}
-        for _ in range(limit):
+        for _ in range(decoding.max_tokens):
             following = self._step(ids, mask, positions, cache, 1)[:, -1]
-            tokens = self._pick(following, temperature)
+            tokens = _pick(following, [written[row] for row in rows], decoding)
             keep = []
             for at, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
-                if token in self._ends():
-                    yield Generated(row, written[row], "stop")
-                    continue
-                written[row].append(token)
-                if stop and any(s in self.tokenizer.decode(written[row]) for s in stop):
+                ended = token in self._ends()
+                if not ended:
+                    written[row].append(token)
+                    ended = any(s in self.tokenizer.decode(written[row]) for s in decoding.stop)
+                if ended:
                     yield Generated(row, written[row], "stop")
                 else:
                     keep.append(at)
@@ -178,16 +186,22 @@ class CausalLM:
         for row in rows:
             yield Generated(row, written[row], "length")
 
-    def _pick(self, following: torch.Tensor, temperature: float) -> torch.Tensor:
-        import torch
-
-        if temperature == 0:
-            return following.argmax(-1)
-        return torch.multinomial((following / temperature).softmax(-1), 1).squeeze(1)
-
     def _ends(self) -> set[int]:
         ends = self.model.generation_config.eos_token_id
         return set(ends) if isinstance(ends, list) else {ends, self.tokenizer.eos_token_id}
+
+
+def _pick(following: torch.Tensor, written: Sequence[Tokens], decoding: Decoding) -> torch.Tensor:
+    """Return one token a row from the log-probabilities of the next one."""
+    import torch
+
+    if decoding.frequency_penalty:
+        for row, tokens in enumerate(written):
+            for token in tokens:
+                following[row, token] -= decoding.frequency_penalty
+    if decoding.temperature == 0:
+        return following.argmax(-1)
+    return torch.multinomial((following / decoding.temperature).softmax(-1), 1).squeeze(1)
 
 
 def _common_beginning(prompts: Sequence[Tokens]) -> Tokens:

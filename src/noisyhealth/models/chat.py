@@ -32,6 +32,7 @@ class Chat:
     max_tokens: int
     stop: Sequence[str]
     temperature: float
+    frequency_penalty: float
     seed: int
     concurrency: int
     timeout: float
@@ -105,6 +106,7 @@ class Chat:
         return {
             "max_tokens": self.max_tokens,
             "temperature": self.temperature,
+            "frequency_penalty": self.frequency_penalty,
             "seed": self.seed,
             **({"stop": list(self.stop)} if self.stop else {}),
         }

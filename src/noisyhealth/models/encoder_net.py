@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -212,29 +211,45 @@ def target_of(window: Window, start: int, end: int) -> Place:
 
 
 def best_passage(note: str, windows: Sequence[Window], scores: Tensor, longest: int) -> tuple[str, float]:
-    """Return the likeliest span of the note, as the note writes it, and its log probability.
+    """Return the span of the note with the best expected F1, as the note writes it, and that F1, 0 to 1.
 
-    `scores`: an Extractor's, (windows, pieces, 2). The span has at most `longest` words, and tears none.
-    Empty when the note has no pieces.
+    `scores`: an Extractor's, (windows, pieces, 2). Spans have at most `longest` words and tear none; F1 counts
+    pieces. Where the network is sure this is the likeliest span; where it wavers between neighbouring starts
+    and ends, the likeliest pair is often a stray one (`docs/log.md` has numbers). Empty for a note without pieces.
     """
     bounds = word_bounds(note)
-    best, found = -math.inf, ""
+    best, found = -1.0, ""
     for window, row in zip(windows, scores, strict=True):
-        at = [i for i, place in enumerate(window.places) if place]
-        if not at:
+        if not (at := [i for i, place in enumerate(window.places) if place]):
             continue
         places = [place for place in window.places if place]
         words = torch.tensor([word_index(bounds, start) for start, _ in places])
-        apart = words.unsqueeze(0) - words.unsqueeze(1)
-        allowed = (apart < longest).triu()  # the end is not before the start
-        both = row[at, 0].unsqueeze(1) + row[at, 1].unsqueeze(0)
-        both = both.masked_fill(~allowed, -math.inf)
-        top = int(both.argmax())
-        if (score := float(both.flatten()[top])) > best:
+        allowed = ((words.unsqueeze(0) - words.unsqueeze(1)) < longest).triu()  # no end before its start
+        f1 = _expected_f1(row[at, 0], row[at, 1], row[0].sum(), allowed)
+        top = int(f1.argmax())
+        if (score := float(f1.flatten()[top])) > best:
             first, last = divmod(top, len(at))
             start, end = whole_words(bounds, places[first][0], places[last][1])
             best, found = score, note[start:end]
-    return found, best
+    return found, max(best, 0.0)
+
+
+def _expected_f1(starts: Tensor, ends: Tensor, none: Tensor, allowed: Tensor) -> Tensor:
+    """Return for each first and last piece the F1 to expect when spans are as likely as said; -1 where not allowed.
+
+    `starts`, `ends`: log probabilities; `none`: that the answer is not here. The length of the true span is
+    taken at its mean.
+    """
+    both = (starts.unsqueeze(1) + ends.unsqueeze(0)).masked_fill(~allowed, -torch.inf)
+    likely = torch.cat([both.flatten(), none.view(1)]).double().softmax(0)[:-1].view_as(both)
+    place = torch.arange(len(starts))
+    length = place.unsqueeze(0) - place.unsqueeze(1) + 1
+    mean_length = (likely * length).sum() / likely.sum().clamp(min=1e-12)
+    # A piece is in every span that starts at or before it and ends at or after it.
+    held = likely.flip(1).cumsum(1).flip(1).cumsum(0).diagonal()
+    upto = held.cumsum(0)
+    shared = upto.unsqueeze(0) - upto.unsqueeze(1) + held.unsqueeze(1)
+    return (2 * shared / (length + mean_length)).masked_fill(~allowed, -1)
 
 
 def _near(hidden: Tensor, asked: Tensor, allowed: Tensor) -> Tensor:

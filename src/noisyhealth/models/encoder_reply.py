@@ -86,9 +86,8 @@ class Fitted:
     def _spans(self, asked: Sequence[Asked], scores: Tensor) -> Iterator[tuple[str, dict[str, object]]]:
         rows = torch.split(scores, [len(windows) for _, windows in asked])
         for (query, windows), row in zip(asked, rows, strict=True):
-            text, score = best_passage(query.text, windows, row, self.recipe.longest)
-            # A note without a word has no span, and -inf is no JSON.
-            yield text, {"log_probability": score if text else None}
+            text, f1 = best_passage(query.text, windows, row, self.recipe.longest)
+            yield text, {"expected_f1": f1}
 
     def _truncated(self, windows: Sequence[Window]) -> float:
         """Return the share of the text's pieces that were not read, 0 to 1; windows read them all."""

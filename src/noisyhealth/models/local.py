@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from noisyhealth.models import causal
-from noisyhealth.models.causal import CausalLM, Tokens
+from noisyhealth.models.causal import CausalLM, Decoding, Tokens
 from noisyhealth.models.weights import Source, as_mapping
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Message, Prompt, Wording
@@ -36,6 +36,7 @@ class Local:
     max_tokens: int
     stop: Sequence[str]
     temperature: float
+    frequency_penalty: float
     seed: int
     calibration: str
     batch_tokens: int
@@ -66,6 +67,7 @@ class Local:
             "max_tokens": self.max_tokens,
             "stop": list(self.stop),
             "temperature": self.temperature,
+            "frequency_penalty": self.frequency_penalty,
             "seed": self.seed,
             "calibration": self.calibration,
         }
@@ -112,9 +114,8 @@ class Local:
         lm = self._lm()
         prompts = [self._tokens(lm, q) for q in queries]
         clock = _Clock()
-        for made in lm.generate(
-            prompts, limit=self.max_tokens, stop=self.stop, temperature=self.temperature, seed=self.seed
-        ):
+        decoding = Decoding(self.max_tokens, tuple(self.stop), self.temperature, self.frequency_penalty, self.seed)
+        for made in lm.generate(prompts, decoding):
             text = until(lm.tokenizer.decode(made.tokens, skip_special_tokens=True), self.stop).strip()
             size = len(prompts[made.index])
             yield Reply(queries[made.index].id, text, made.finish, size, len(made.tokens), clock.lap())

@@ -27,6 +27,7 @@ from uuid import uuid4
 from filelock import FileLock
 
 from noisyhealth.errors import WeightsError
+from noisyhealth.models.causal import Decoding
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -154,16 +155,10 @@ class _Batcher:
                 for c in calls
             ]
             prompts = [tokenizer(text, add_special_tokens=False).input_ids for text in texts]
-            stop = body.get("stop") or []
-            for made in self.lm.generate(
-                prompts,
-                limit=int(body.get("max_tokens") or 64),
-                stop=stop,
-                temperature=float(body.get("temperature") or 0),
-                seed=int(body.get("seed") or 0),
-            ):
+            decoding = _decoding(body)
+            for made in self.lm.generate(prompts, decoding):
                 call = calls[made.index]
-                text = until(tokenizer.decode(made.tokens, skip_special_tokens=True), stop)
+                text = until(tokenizer.decode(made.tokens, skip_special_tokens=True), decoding.stop)
                 answer = _completion(call.body, text, made.finish, len(prompts[made.index]), len(made.tokens))
                 loop.call_soon_threadsafe(call.done.set_result, answer)
         except Exception as error:  # the server must outlive a bad request; the caller gets the error
@@ -184,11 +179,22 @@ def _fail(call: _Call, error: Exception) -> None:
 
 def _alike(calls: list[_Call]) -> list[list[_Call]]:
     """Return the calls grouped by decoding: only those can share a batch."""
-    groups: dict[str, list[_Call]] = {}
+    groups: dict[Decoding, list[_Call]] = {}
     for call in calls:
-        key = json.dumps([call.body.get(k) for k in ("max_tokens", "stop", "temperature", "seed")])
-        groups.setdefault(key, []).append(call)
+        groups.setdefault(_decoding(call.body), []).append(call)
     return list(groups.values())
+
+
+def _decoding(body: dict[str, Any]) -> Decoding:
+    """Return a request's decoding, with the API's defaults; `stop` is a string or a list of them."""
+    stop = body.get("stop") or []
+    return Decoding(
+        max_tokens=int(body.get("max_tokens") or 256),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        temperature=1.0 if body.get("temperature") is None else float(body["temperature"]),
+        frequency_penalty=float(body.get("frequency_penalty") or 0.0),
+        seed=int(body.get("seed") or 0),
+    )
 
 
 def _completion(body: dict[str, Any], text: str, finish: str, asked: int, written: int) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""Sound-alikes asked of Datamuse, as the study did: an edge, the only file that asks that service.
+
+`GET https://api.datamuse.com/words?rel_hom=WORD` gives exact homophones, `?sl=WORD` words that sound similar, the
+word itself first. Both give a JSON list of `{word, score, numSyllables}`; answers of several words occur.
+Free for 100,000 requests a day and non-commercial use (https://www.datamuse.com/api/).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from noisyhealth.errors import DataError
+from noisyhealth.text.homophones import SoundAlike
+
+if TYPE_CHECKING:
+    import requests
+
+_GRADES = {"rel_hom": "exact", "sl": "near"}
+
+
+@dataclass
+class Datamuse:
+    """The first word of the service that sounds like another.
+
+    `answers`: the file that keeps every answer, one JSON object a line; a word in it is never asked again,
+    so a build can be repeated without the service. `timeout`: seconds a request may take. `retries`: further
+    tries after a time-out, a 429 or a 5xx.
+    """
+
+    answers: str
+    url: str
+    timeout: float
+    retries: int
+    _known: dict[str, Mapping[str, Sequence[str]]] = field(default_factory=dict, init=False, repr=False)
+
+    def __call__(self, word: str) -> SoundAlike | None:
+        """Return the first single word that is not the word itself, exact ones before near ones.
+
+        Raises DataError when the service does not answer; what was kept before stays as it was.
+        """
+        asked = word.lower()
+        if not self._known:
+            self._known = self._read()
+        if asked not in self._known:
+            self._keep(asked, {kind: self._ask(kind, asked) for kind in _GRADES})
+        for kind, grade in _GRADES.items():
+            for answer in self._known[asked][kind]:
+                if answer.isalpha() and answer.lower() != asked:
+                    return SoundAlike(answer.lower(), grade)
+        return None
+
+    def _ask(self, kind: str, word: str) -> list[str]:
+        """Return the service's words, as they came."""
+        import requests
+
+        try:
+            answer = self._session.get(self.url, params={kind: word}, timeout=self.timeout)
+            answer.raise_for_status()
+            return [str(row["word"]) for row in answer.json()]
+        except (requests.RequestException, ValueError, TypeError, KeyError) as error:
+            raise DataError(
+                f"{self.url}?{kind}={word} gave no usable answer ({type(error).__name__}): try again later, "
+                "or use homophones=table, which needs no network"
+            ) from error
+
+    @cached_property
+    def _session(self) -> requests.Session:
+        import requests
+        from requests.adapters import HTTPAdapter, Retry
+
+        session = requests.Session()
+        again = Retry(self.retries, backoff_factor=1.0, status_forcelist=(429, 500, 502, 503, 504))
+        session.mount(self.url, HTTPAdapter(max_retries=again))
+        return session
+
+    def _read(self) -> dict[str, Mapping[str, Sequence[str]]]:
+        path = Path(self.answers)
+        if not path.exists():
+            return {}
+        rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        return {row["word"]: row["answers"] for row in rows}
+
+    def _keep(self, word: str, answers: Mapping[str, Sequence[str]]) -> None:
+        path = Path(self.answers)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.lock"), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"word": word, "answers": answers}) + "\n")
+        self._known[word] = answers
