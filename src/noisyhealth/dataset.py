@@ -72,8 +72,9 @@ class Design:
 
     @cached_property
     def hash(self) -> str:
-        """The hash of the settings, the tagger and the code that builds."""
-        whole = [self.settings, tagger.signature(), version.of("dataset.py", "sources.py", "text", "perturb", "data")]
+        """The hash of the settings, the source's texts, the tagger and the code that builds."""
+        code = version.of("dataset.py", "sources.py", "text", "perturb", "data")
+        whole = [self.settings, self.source.state(self.task), tagger.signature(), code]
         return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
 
 

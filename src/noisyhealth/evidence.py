@@ -48,8 +48,12 @@ def write(folder: Path, cell: Cell, asked: Asked, result: Result) -> None:
     (folder / "dataset.json").write_text(
         json.dumps({"hash": asked.build.hash, "attrition": dict(asked.build.attrition)}, indent=2), encoding="utf-8"
     )
-    pq.write_table(pa.Table.from_pylist(list(_variants(asked))), folder / "variants.parquet")
-    pq.write_table(pa.Table.from_pylist(list(_predictions(cell, asked, result))), folder / "predictions.parquet")
+    pq.write_table(pa.Table.from_pylist(list(_variants(asked))), folder / "variants.parquet", compression="zstd")
+    pq.write_table(
+        pa.Table.from_pylist(list(_predictions(cell, asked, result))),
+        folder / "predictions.parquet",
+        compression="zstd",
+    )
     for name, text in cell.model.notes().items():
         (folder / name).write_text(text, encoding="utf-8")
     hashes = {path.name: _sha256(path) for path in sorted(folder.iterdir())}

@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -27,6 +27,10 @@ class Source(Protocol):
 
     def read(self, task: str) -> list[Example]:
         """Return the task's examples; raises DataError with file, row and column."""
+        ...
+
+    def state(self, task: str) -> str:
+        """Return what changes when the task's texts do, beyond the settings: a build depends on it."""
         ...
 
 
@@ -53,9 +57,13 @@ class Sample:
         path = files("noisyhealth.data") / "sample" / f"{task}.jsonl"
         if not path.is_file():
             raise DataError(f"there are no sample texts for task {task!r}: use data=files or data=hub")
-        rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-        columns = Columns(text="text", target="target", question="question", id="id")
-        return list(_examples(rows, columns, str(path)))
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+        question = "question" if "question" in rows[0] else ""  # closed tasks have none
+        return list(_examples(rows, Columns(text="text", target="target", question=question, id="id"), str(path)))
+
+    def state(self, task: str) -> str:
+        """Return nothing: the texts are part of the code's hash."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -68,15 +76,26 @@ class Files:
 
     def read(self, task: str) -> list[Example]:
         """Return the examples of the task's file."""
-        if not (given := self.paths.get(task)):
-            raise ConfigError(f"data=files has no file for task {task!r}: set data.paths.{task}=FILE")
-        path = Path(given)
-        if not path.is_file():
-            raise DataError(f"data.paths.{task}={given}: no such file")
-        examples = list(_examples(_rows(path), self.columns[task], str(path)))
+        path = self._path(task)
+        try:
+            examples = list(_examples(_rows(path), self.columns[task], str(path)))
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 ({error}): save the file as UTF-8") from None
         if not examples:
             raise DataError(f"{path}: the file holds no text")
         return examples
+
+    def state(self, task: str) -> str:
+        """Return the hash of the task's file."""
+        with self._path(task).open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+
+    def _path(self, task: str) -> Path:
+        if not (given := self.paths.get(task)):
+            raise ConfigError(f"data=files has no file for task {task!r}: set data.source.paths.{task}=FILE")
+        if not Path(given).is_file():
+            raise DataError(f"data.source.paths.{task}={given}: no such file")
+        return Path(given)
 
 
 @dataclass(frozen=True)
@@ -101,6 +120,10 @@ class Hub:
         rows = (row for name in sorted(splits) for row in splits[name])
         return list(_examples(rows, self.columns[task], repo))
 
+    def state(self, task: str) -> str:
+        """Return nothing: which dataset it is stands in the settings."""
+        return ""
+
 
 def _rows(path: Path) -> Iterator[Row]:
     """Yield the rows of a file, by its ending."""
@@ -109,7 +132,8 @@ def _rows(path: Path) -> Iterator[Row]:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 yield from csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
         case ".jsonl":
-            for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+            # Not splitlines: a JSON string may hold other line separators of Unicode.
+            for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
                 if line.strip():
                     yield _parsed(line, path, number)
         case ".parquet":
@@ -146,9 +170,6 @@ def _examples(rows: Iterable[Row], columns: Columns, origin: str) -> Iterator[Ex
 
 def _cell(row: Row, column: str, origin: str, number: int) -> str:
     if column not in row:
-        # The sample's closed tasks have no question.
-        if column == "question":
-            return ""
         raise DataError(f"{origin}, row {number}: no column {column!r}; it has {', '.join(map(str, row))}")
     value = row[column]
     return "" if value is None else str(value)

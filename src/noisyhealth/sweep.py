@@ -128,8 +128,10 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     """
     _prepare(configs[0])
     cells = [settings.cell(config) for config in configs]
-    for cell in {cell.model.label: cell for cell in cells}.values():
-        cell.model.check()
+    for model in {cell.model.label: cell.model for cell in cells}.values():
+        model.check()
+    for task in {cell.task.name: cell.task for cell in cells}.values():
+        task.check()
     keys = {study.key(cell, study.asked(cell)): cell for cell in cells}
     store = cells[0].store
     done = store.finished(list(keys))

@@ -76,17 +76,17 @@ class Chat:
         from openai import OpenAI
 
         address = self.endpoint.open()
-        with (
-            OpenAI(base_url=address.url, api_key=address.key, timeout=self.timeout, max_retries=self.retries) as client,
-            ThreadPoolExecutor(self.concurrency) as pool,
-        ):
+        pool = ThreadPoolExecutor(self.concurrency)
+        with OpenAI(
+            base_url=address.url, api_key=address.key, timeout=self.timeout, max_retries=self.retries
+        ) as client:
             calls = [pool.submit(self._call, client, address, query) for query in queries]
             try:
                 for call in as_completed(calls):
                     yield call.result()
             finally:
-                for call in calls:
-                    call.cancel()
+                # Interrupted, nobody wants the calls under way: the client that closes next ends them.
+                pool.shutdown(wait=False, cancel_futures=True)
 
     def _call(self, client: OpenAI, address: Address, query: Query) -> Reply:
         """Return one reply, or why there is none."""

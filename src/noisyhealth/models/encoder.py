@@ -18,7 +18,7 @@ from noisyhealth.records import Query, Reply, Training
 from noisyhealth.text.prompt import Wording
 
 if TYPE_CHECKING:
-    from noisyhealth.models.encoder_net import Window
+    from noisyhealth.models.encoder_read import Window
     from noisyhealth.models.encoder_reply import Fitted
 
 _PREDICT_BATCH = 32  # texts; decides speed alone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
 import shutil
@@ -25,16 +26,8 @@ from torch.utils.data import DataLoader
 from torchmetrics.classification import MulticlassF1Score
 
 from noisyhealth.models.encoder_lesson import Item, Lesson, extracts, label_lesson, span_lesson
-from noisyhealth.models.encoder_net import (
-    Batch,
-    Classifier,
-    Extractor,
-    batch_of,
-    freeze,
-    load_body,
-    load_config,
-    load_tokenizer,
-)
+from noisyhealth.models.encoder_net import Classifier, Extractor, freeze, load_body, load_config
+from noisyhealth.models.encoder_read import Batch, batch_of, load_tokenizer
 from noisyhealth.models.recipe import Recipe, versions
 from noisyhealth.records import Training
 
@@ -161,14 +154,18 @@ def _run(tuner: Tuner, batches: Batches, recipe: Recipe, folder: Path) -> tuple[
     weights = {name.removeprefix(prefix): v.contiguous() for name, v in state.items() if name.startswith(prefix)}
     save_file(weights, folder / "model.safetensors")
     shutil.rmtree(folder / "checkpoints")
-    assert best.best_model_score is not None
-    return trainer.current_epoch, float(best.best_model_score)
+    # Read from the curves, because the callbacks of spawned processes keep theirs to themselves.
+    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        scores = [float(row[tuner.watched]) for row in csv.DictReader(file) if row[tuner.watched]]
+    return len(scores), max(scores) if tuner.f1 else min(scores)
 
 
 def _trainer(recipe: Recipe, folder: Path, callbacks: list[Callback]) -> lightning.Trainer:
     return lightning.Trainer(
         accelerator=recipe.accelerator,
         devices=recipe.devices,
+        # The other launcher starts the whole script again, and that copy would wait for this fit's lock.
+        strategy="auto" if str(recipe.devices) == "1" else "ddp_spawn",
         precision=recipe.precision,  # type: ignore[arg-type]  # Lightning names the bad one itself
         max_epochs=recipe.epochs,
         accumulate_grad_batches=recipe.accumulate,

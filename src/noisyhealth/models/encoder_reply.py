@@ -15,19 +15,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.models.encoder_net import (
-    Classifier,
-    Extractor,
-    Window,
-    batch_of,
-    best_passage,
-    empty_body,
-    load_config,
-    load_tokenizer,
-    read_note,
-    read_text,
-)
+from noisyhealth.models.encoder_net import Classifier, Extractor, empty_body, load_config
+from noisyhealth.models.encoder_read import Window, batch_of, load_tokenizer, read_note, read_text
 from noisyhealth.models.recipe import Recipe
+from noisyhealth.models.spans import whole_words, word_bounds, word_index
 from noisyhealth.records import Query, Reply
 
 Asked: TypeAlias = tuple[Query, list[Window]]
@@ -109,7 +100,49 @@ def load_fitted(folder: Path, weights: Path, recipe: Recipe) -> Fitted:
     return Fitted(network.to(recipe.accelerator).eval(), tokenizer, labels, recipe)
 
 
+def best_passage(note: str, windows: Sequence[Window], scores: Tensor, longest: int) -> tuple[str, float]:
+    """Return the span of the note with the best expected F1, as the note writes it, and that F1, 0 to 1.
+
+    `scores`: an Extractor's, (windows, pieces, 2). Spans have at most `longest` words and tear none; F1 counts
+    pieces. Where the network is sure this is the likeliest span; where it wavers between neighbouring starts
+    and ends, the likeliest pair is often a stray one. Empty for a note without pieces.
+    """
+    bounds = word_bounds(note)
+    best, found = -1.0, ""
+    for window, row in zip(windows, scores, strict=True):
+        if not (at := [i for i, place in enumerate(window.places) if place]):
+            continue
+        places = [place for place in window.places if place]
+        words = torch.tensor([word_index(bounds, start) for start, _ in places])
+        allowed = ((words.unsqueeze(0) - words.unsqueeze(1)) < longest).triu()  # no end before its start
+        f1 = _expected_f1(row[at, 0], row[at, 1], row[0].sum(), allowed)
+        top = int(f1.argmax())
+        if (score := float(f1.flatten()[top])) > best:
+            first, last = divmod(top, len(at))
+            start, end = whole_words(bounds, places[first][0], places[last][1])
+            best, found = score, note[start:end]
+    return found, max(best, 0.0)
+
+
 def _pieces_per_word(query: Query, windows: Sequence[Window]) -> float:
     """Return word pieces a word, words being what stands between white space; 0 for no word."""
     words = len(query.text.split())
     return windows[0].pieces / words if words else 0.0
+
+
+def _expected_f1(starts: Tensor, ends: Tensor, none: Tensor, allowed: Tensor) -> Tensor:
+    """Return for each first and last piece the F1 to expect when spans are as likely as said; -1 where not allowed.
+
+    `starts`, `ends`: log probabilities; `none`: that the answer is not here. The length of the true span is
+    taken at its mean.
+    """
+    both = (starts.unsqueeze(1) + ends.unsqueeze(0)).masked_fill(~allowed, -torch.inf)
+    likely = torch.cat([both.flatten(), none.view(1)]).double().softmax(0)[:-1].view_as(both)
+    place = torch.arange(len(starts))
+    length = place.unsqueeze(0) - place.unsqueeze(1) + 1
+    mean_length = (likely * length).sum() / likely.sum().clamp(min=1e-12)
+    # A piece is in every span that starts at or before it and ends at or after it.
+    held = likely.flip(1).cumsum(1).flip(1).cumsum(0).diagonal()
+    upto = held.cumsum(0)
+    shared = upto.unsqueeze(0) - upto.unsqueeze(1) + held.unsqueeze(1)
+    return (2 * shared / (length + mean_length)).masked_fill(~allowed, -1)

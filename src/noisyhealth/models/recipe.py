@@ -19,6 +19,7 @@ _CODE = (
     "encoder_fit.py",
     "encoder_lesson.py",
     "encoder_net.py",
+    "encoder_read.py",
     "encoder_reply.py",
     "recipe.py",
     "spans.py",

@@ -36,9 +36,10 @@ class Typo:
         if not places:
             return None
         for _ in range(_TRIES):
-            after, ops = self._attempt(before, places, rng)
+            drawn, ops = self._attempt(before, places, rng)
+            after = _with_case_of(before, drawn)  # "Pain" drawn as "pain" is no typo once its case is back
             if after and after != before:
-                return Change(word.start, before, _with_case_of(before, after), "+".join(ops))
+                return Change(word.start, before, after, "+".join(ops))
         return None
 
     def _attempt(self, before: str, places: list[int], rng: Random) -> tuple[str, list[str]]:

@@ -28,6 +28,9 @@ class Classification:
     headline: str = "accuracy"
     scenarios: tuple[str, ...] = ("accuracy", "precision_macro", "recall_macro", "f1_macro")
 
+    def check(self) -> None:
+        """Need nothing."""
+
     def query(self, example: Example, text: str) -> Query:
         """Return the question which of the labels fits the text."""
         return Query(example.id, text, example.question, self.labels)

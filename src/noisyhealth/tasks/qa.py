@@ -20,6 +20,10 @@ from noisyhealth.text.reply import read_free
 class Weights(Protocol):
     """Weights that lie in a folder."""
 
+    def check(self) -> None:
+        """Raise WeightsError when they cannot be had."""
+        ...
+
     def folder(self) -> Path:
         """Return the folder to load from."""
         ...
@@ -43,6 +47,10 @@ class QuestionAnswer:
     labels: tuple[str, ...] = ()
     headline: str = "rougeL"
     scenarios: tuple[str, ...] = ("rougeL",)
+
+    def check(self) -> None:
+        """Raise WeightsError when the encoder for BERTScore cannot be had."""
+        self.meaning.source.check()
 
     def query(self, example: Example, text: str) -> Query:
         """Return the example's own question on the text."""

@@ -36,6 +36,10 @@ class Task(Protocol):
         """The scores that each count as a scenario in the analysis."""
         ...
 
+    def check(self) -> None:
+        """Raise WeightsError when what `score` needs cannot be had: better before the calls than after."""
+        ...
+
     def query(self, example: Example, text: str) -> Query:
         """Return what is asked about `text`, the example's own or a disturbed one."""
         ...
