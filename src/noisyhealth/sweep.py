@@ -71,6 +71,12 @@ def main(conf: Path) -> int:
         _close("KILLED")
         print("Interrupted. What is finished is kept; the same command goes on from here.", file=sys.stderr)
         return 130
+    except SystemExit:
+        # Lightning answers Ctrl-C during a fit by leaving the process.
+        if not any(record.status == KILLED for record in _records()):
+            raise
+        _close("KILLED")
+        return 130
     code = study.exit_code(_records())
     _close("FAILED" if code else "FINISHED")
     return code

@@ -32,8 +32,12 @@ TEXTS = {
         "Gastric emptying after truncal vagotomy. Forty-two patients were studied (mean age 51.4 years) and "
         "half-emptying was delayed in 38% (p<0.001); symptoms did not correlate with the measured delay."
     ),
-    "decomposed": unicodedata.normalize("NFD", "Après la césarienne, naïve café drinkers slept better — Señora Núñez too."),
-    "composed": unicodedata.normalize("NFC", "Après la césarienne, naïve café drinkers slept better — Señora Núñez too."),
+    "decomposed": unicodedata.normalize(
+        "NFD", "Après la césarienne, naïve café drinkers slept better — Señora Núñez too."
+    ),
+    "composed": unicodedata.normalize(
+        "NFC", "Après la césarienne, naïve café drinkers slept better — Señora Núñez too."
+    ),
     "mixed scripts": "頭痛 since Monday, боль сильная, took ibuprofen 👩‍⚕️ and felt better 次の日 honestly",
 }
 RATES = {"low": 0.1, "mid": 0.3, "high": 0.5}
@@ -88,7 +92,7 @@ def golden() -> str:
     return digest.hexdigest()
 
 
-GOLDEN = "?"
+GOLDEN = "db0dad47e54df372c5c92dc87dceeb1ef6950e520070293a9c44389033990ba8"
 
 
 @pytest.mark.parametrize(
@@ -303,7 +307,9 @@ def test_another_key_is_another_random_source(other: Key) -> None:
     assert key.rng("word", 1).random() != key.rng("word", 2).random()
 
 
-PIECES = st.sampled_from(["pain", "Heel,", "2.5 mg", "@nurse", "\n\n", "\t", "  ", "cafe\u0301", "頭痛", "😩", "I'm", "(COPD)"])
+PIECES = st.sampled_from(
+    ["pain", "Heel,", "2.5 mg", "@nurse", "\n\n", "\t", "  ", "cafe\u0301", "頭痛", "😩", "I'm", "(COPD)"]
+)
 TEXT = st.one_of(st.text(max_size=120), st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=25).map(" ".join))
 HOW = st.sampled_from(sorted(CHANGES))
 SETTINGS = settings(max_examples=80, deadline=None, derandomize=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from noisyhealth.errors import CallError
@@ -76,31 +79,44 @@ class Chat:
         from openai import OpenAI
 
         address = self.endpoint.open()
-        pool = ThreadPoolExecutor(self.concurrency)
+        waiting, answered = deque(queries), SimpleQueue[Reply | Exception]()
+
+        def work() -> None:
+            with suppress(IndexError):  # nobody waits any more
+                while True:
+                    answered.put(self._call(client, address, waiting.popleft()))
+
         with OpenAI(
             base_url=address.url, api_key=address.key, timeout=self.timeout, max_retries=self.retries
         ) as client:
-            calls = [pool.submit(self._call, client, address, query) for query in queries]
+            for _ in range(min(self.concurrency, len(queries))):
+                # Daemons: interrupted, the process does not stay for calls that nobody wants any more.
+                Thread(target=work, daemon=True).start()
             try:
-                for call in as_completed(calls):
-                    yield call.result()
+                for _ in queries:
+                    reply = answered.get()
+                    if isinstance(reply, Exception):
+                        raise reply
+                    yield reply
             finally:
-                # Interrupted, nobody wants the calls under way: the client that closes next ends them.
-                pool.shutdown(wait=False, cancel_futures=True)
+                waiting.clear()
 
-    def _call(self, client: OpenAI, address: Address, query: Query) -> Reply:
-        """Return one reply, or why there is none."""
+    def _call(self, client: OpenAI, address: Address, query: Query) -> Reply | Exception:
+        """Return one reply, one that says why there is none, or what ends all calls."""
         import openai
 
         start = time.perf_counter()
         try:
             body: dict[str, Any] = {"model": address.model, **self.request(query), **self._decoding()}
             made: ChatCompletion = client.chat.completions.create(**body)
+            return _reply(query, made, time.perf_counter() - start)
         except (openai.AuthenticationError, openai.PermissionDeniedError, openai.BadRequestError) as error:
-            raise CallError(f"{self.label} at {address.url} refuses to answer: {_reason(error)}") from None
-        except openai.APIError as error:
-            return Reply(query.id, "", "error", 0, 0, time.perf_counter() - start, {"error": _reason(error)})
-        return _reply(query, made, time.perf_counter() - start)
+            return CallError(f"{self.label} at {address.url} refuses to answer: {_reason(error, address.key)}")
+        except (openai.APIError, ValueError) as error:  # the client raises ValueError itself where a body is no JSON
+            seconds = time.perf_counter() - start
+            return Reply(query.id, "", "error", 0, 0, seconds, {"error": _reason(error, address.key)})
+        except Exception as error:
+            return error
 
     def _decoding(self) -> dict[str, object]:
         return {
@@ -113,15 +129,17 @@ class Chat:
 
 
 def _reply(query: Query, made: ChatCompletion, seconds: float) -> Reply:
-    """Return what the server sent; no choice at all is an error, not an answer."""
-    if not made.choices:
-        return Reply(query.id, "", "error", 0, 0, seconds, {"error": "the server sent no choices"})
-    choice, usage = made.choices[0], made.usage
-    detail = {"server_model": made.model, "request_id": made.id, "fingerprint": made.system_fingerprint}
+    """Return what the server sent; raises ValueError where that is no message, and so no answer."""
+    try:
+        choice, usage = made.choices[0], made.usage
+        detail = {"server_model": made.model, "request_id": made.id, "fingerprint": made.system_fingerprint}
+        text, finish = choice.message.content or "", choice.finish_reason
+    except (AttributeError, IndexError, TypeError):
+        raise ValueError(f"the server sent no message but {str(made)[:100]!r}") from None
     return Reply(
         query.id,
-        choice.message.content or "",
-        choice.finish_reason,
+        text,
+        finish,
         usage.prompt_tokens if usage else 0,
         usage.completion_tokens if usage else 0,
         seconds,
@@ -129,6 +147,7 @@ def _reply(query: Query, made: ChatCompletion, seconds: float) -> Reply:
     )
 
 
-def _reason(error: Exception) -> str:
-    """Return the error's kind and its first line; it never holds the key, which travels in a header."""
-    return f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}"
+def _reason(error: Exception, key: str) -> str:
+    """Return the error's kind and its first line, without the key: a server may repeat it."""
+    first = str(error).replace(key, "[key]").partition("\n")[0]
+    return f"{type(error).__name__}: {first[:300]}"

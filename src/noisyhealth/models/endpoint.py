@@ -4,8 +4,9 @@ import os
 from dataclasses import dataclass
 from typing import Protocol
 
+from noisyhealth import version
 from noisyhealth.errors import WeightsError
-from noisyhealth.models import loopback
+from noisyhealth.models import causal, loopback
 from noisyhealth.models.weights import Source
 
 
@@ -91,8 +92,9 @@ class Loopback:
 
     @property
     def identity(self) -> str:
-        """The weights' identity and the number format they are computed in."""
-        return f"{self.source.identity} {self.dtype} on loopback"
+        """The weights' identity, the number format they are computed in, and the server's code."""
+        code = version.of("models/loopback.py", "models/causal.py")
+        return f"{self.source.identity} {causal.pick_dtype(self.dtype)} on loopback by {code}"
 
     def check(self) -> None:
         """Raise WeightsError when the weights' package is missing."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from noisyhealth import version
 from noisyhealth.models import causal
 from noisyhealth.models.causal import CausalLM, Decoding, Tokens
 from noisyhealth.models.weights import Source, as_mapping
@@ -70,6 +71,7 @@ class Local:
             "frequency_penalty": self.frequency_penalty,
             "seed": self.seed,
             "calibration": self.calibration,
+            "code": version.of("models/local.py", "models/causal.py"),
         }
 
     def request(self, query: Query) -> Mapping[str, object]:

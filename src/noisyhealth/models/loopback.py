@@ -91,9 +91,12 @@ def _read(state: Path) -> dict[str, Any] | None:
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
+        # A process that ended, but whose parent has not asked how, still takes signals: state Z.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except ProcessLookupError:
         return False
-    return True
+    except OSError:  # another user's, or a system without /proc
+        return True
 
 
 def _start(served: Served, state: Path) -> str:
@@ -128,9 +131,9 @@ class _Batcher:
         self.size = served.batch_size
         self._waiting: asyncio.Queue[_Call] = asyncio.Queue()
 
-    async def ask(self, body: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, body: dict[str, Any], decoding: Decoding) -> dict[str, Any]:
         """Return the completion of one request, as the API gives it."""
-        call = _Call(body, asyncio.get_running_loop().create_future())
+        call = _Call(body, decoding, asyncio.get_running_loop().create_future())
         await self._waiting.put(call)
         result: dict[str, Any] = await call.done
         return result
@@ -149,13 +152,12 @@ class _Batcher:
         from noisyhealth.models.local import until
 
         try:
-            body, tokenizer = calls[0].body, self.lm.tokenizer
+            decoding, tokenizer = calls[0].decoding, self.lm.tokenizer
             texts = [
                 tokenizer.apply_chat_template(c.body["messages"], tokenize=False, add_generation_prompt=True)
                 for c in calls
             ]
             prompts = [tokenizer(text, add_special_tokens=False).input_ids for text in texts]
-            decoding = _decoding(body)
             for made in self.lm.generate(prompts, decoding):
                 call = calls[made.index]
                 text = until(tokenizer.decode(made.tokens, skip_special_tokens=True), decoding.stop)
@@ -169,6 +171,7 @@ class _Batcher:
 @dataclass
 class _Call:
     body: dict[str, Any]
+    decoding: Decoding
     done: asyncio.Future[dict[str, Any]]
 
 
@@ -181,7 +184,7 @@ def _alike(calls: list[_Call]) -> list[list[_Call]]:
     """Return the calls grouped by decoding: only those can share a batch."""
     groups: dict[Decoding, list[_Call]] = {}
     for call in calls:
-        groups.setdefault(_decoding(call.body), []).append(call)
+        groups.setdefault(call.decoding, []).append(call)
     return list(groups.values())
 
 
@@ -225,7 +228,11 @@ def app(served: Served) -> Starlette:
             message = f"the model {body.get('model')!r} does not exist, this server has {served.name!r}"
             return JSONResponse({"error": {"message": message, "code": "model_not_found"}}, status_code=404)
         try:
-            return JSONResponse(await batcher.ask(body))
+            decoding = _decoding(body)  # here, where a bad one harms no other request
+        except (TypeError, ValueError) as error:
+            return JSONResponse({"error": {"message": f"{type(error).__name__}: {error}"}}, status_code=400)
+        try:
+            return JSONResponse(await batcher.ask(body, decoding))
         except Exception as error:  # said to the caller as the API says it
             return JSONResponse({"error": {"message": f"{type(error).__name__}: {error}"}}, status_code=500)
 
@@ -273,6 +280,7 @@ def main() -> None:
     served = Served(given.folder, given.name, given.dtype, given.batch_tokens, given.batch_size)
     config = uvicorn.Config(app(served), host="127.0.0.1", port=0, log_level="warning")
     socket = config.bind_socket()
+    socket.listen(2048)  # a call that comes before the server runs waits
     state = {"url": f"http://127.0.0.1:{socket.getsockname()[1]}/v1", "pid": os.getpid()}
     part = given.state.with_suffix(".part")
     part.write_text(json.dumps(state))

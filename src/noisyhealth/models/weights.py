@@ -93,7 +93,7 @@ class PackagedGguf:
     def folder(self) -> Path:
         """Return the folder with the converted weights; the first call takes about 20 seconds."""
         target = Path(self.cache) / "weights" / self.sha256[:16]
-        with _made_once(target) as made:
+        with made_once(target) as made:
             if made:
                 path = _package_folder(self.package, self.distribution) / self.file
                 _verify(path, self.sha256)
@@ -170,7 +170,7 @@ def _verify(path: Path, sha256: str) -> None:
 
 
 @contextmanager
-def _made_once(target: Path) -> Iterator[Path | None]:
+def made_once(target: Path) -> Iterator[Path | None]:
     """Yield a folder to fill when `target` does not exist yet, else None; whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{target}.lock"):

@@ -25,10 +25,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torchmetrics.classification import MulticlassF1Score
 
-from noisyhealth.models.encoder_lesson import Item, Lesson, extracts, label_lesson, span_lesson
-from noisyhealth.models.encoder_net import Classifier, Extractor, freeze, load_body, load_config
-from noisyhealth.models.encoder_read import Batch, batch_of, load_tokenizer
-from noisyhealth.models.recipe import Recipe, versions
+from noisyhealth.models.encoder.lesson import Item, Lesson, extracts, label_lesson, span_lesson
+from noisyhealth.models.encoder.net import Classifier, Extractor, freeze, load_body, load_config
+from noisyhealth.models.encoder.read import Batch, batch_of, load_tokenizer
+from noisyhealth.models.encoder.recipe import Recipe, versions
 from noisyhealth.records import Training
 
 

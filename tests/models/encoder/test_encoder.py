@@ -10,10 +10,10 @@ from safetensors.torch import load_file
 from transformers import BertConfig, BertModel
 
 from noisyhealth.errors import ConfigError, DataError, NoisyHealthError, WeightsError
-from noisyhealth.models import encoder_fit
-from noisyhealth.models.encoder import Encoder
-from noisyhealth.models.encoder_read import load_tokenizer, read_note, read_text, target_of
-from noisyhealth.models.encoder_reply import best_passage, load_fitted
+from noisyhealth.models.encoder import fit as encoder_fit
+from noisyhealth.models.encoder.encoder import Encoder
+from noisyhealth.models.encoder.read import load_tokenizer, read_note, read_text, target_of
+from noisyhealth.models.encoder.reply import best_passage, load_fitted
 from noisyhealth.models.weights import Hub, Packaged
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Wording

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModel, BertConfig
 from transformers.utils import logging as transformers_logging
 
 from noisyhealth.errors import ConfigError, WeightsError
-from noisyhealth.models.encoder_read import Batch, names_type
+from noisyhealth.models.encoder.read import Batch, names_type
 
 _AROUND = 10  # pieces on either side; of 0, 3, 6 and 10 it told most about where answers stand
 

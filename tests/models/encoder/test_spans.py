@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from noisyhealth.models.spans import nearest_passage, whole_words, word_bounds
+from noisyhealth.models.encoder.spans import nearest_passage, whole_words, word_bounds
 from noisyhealth.text.words import spans
 
 NOTE = "He takes aspirin 75 mg daily. Aspirin 75 mg was begun in May, after the second stroke."

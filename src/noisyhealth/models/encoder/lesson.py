@@ -8,9 +8,9 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from noisyhealth.errors import ConfigError, DataError
-from noisyhealth.models.encoder_read import Window, read_note, read_text, target_of
-from noisyhealth.models.recipe import Recipe
-from noisyhealth.models.spans import nearest_passage
+from noisyhealth.models.encoder.read import Window, read_note, read_text, target_of
+from noisyhealth.models.encoder.recipe import Recipe
+from noisyhealth.models.encoder.spans import nearest_passage
 from noisyhealth.records import Example, Training
 
 Item: TypeAlias = tuple[Window, tuple[int, ...]]

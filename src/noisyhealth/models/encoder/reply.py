@@ -15,10 +15,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.models.encoder_net import Classifier, Extractor, empty_body, load_config
-from noisyhealth.models.encoder_read import Window, batch_of, load_tokenizer, read_note, read_text
-from noisyhealth.models.recipe import Recipe
-from noisyhealth.models.spans import whole_words, word_bounds, word_index
+from noisyhealth.models.encoder.net import Classifier, Extractor, empty_body, load_config
+from noisyhealth.models.encoder.read import Window, batch_of, load_tokenizer, read_note, read_text
+from noisyhealth.models.encoder.recipe import Recipe
+from noisyhealth.models.encoder.spans import whole_words, word_bounds, word_index
 from noisyhealth.records import Query, Reply
 
 Asked: TypeAlias = tuple[Query, list[Window]]

@@ -12,14 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noisyhealth.models.recipe import Recipe, fit_key
-from noisyhealth.models.weights import Source, _made_once, as_mapping
+from noisyhealth.models.encoder.recipe import Recipe, fit_key
+from noisyhealth.models.weights import Source, as_mapping, made_once
 from noisyhealth.records import Query, Reply, Training
 from noisyhealth.text.prompt import Wording
 
 if TYPE_CHECKING:
-    from noisyhealth.models.encoder_read import Window
-    from noisyhealth.models.encoder_reply import Fitted
+    from noisyhealth.models.encoder.read import Window
+    from noisyhealth.models.encoder.reply import Fitted
 
 _PREDICT_BATCH = 32  # texts; decides speed alone
 
@@ -85,6 +85,11 @@ class Encoder:
         """Return the text, the question and the options."""
         return {"text": query.text, "question": query.question, "options": list(query.options)}
 
+    def notes(self) -> Mapping[str, str]:
+        """Return how the model was fitted, and the curves of the fit."""
+        found = {"fit.json": self._folder() / "fit.json", "fit_curves.csv": self._folder() / "metrics.csv"}
+        return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.is_file()}
+
     def fit_info(self) -> Mapping[str, Any] | None:
         """Return what is known of the fit (examples, epochs, validation score, seconds), None before it is made."""
         path = self._folder() / "fit.json"
@@ -106,13 +111,13 @@ class Encoder:
 
     def _fitted(self) -> Fitted:
         """Return the fit, made first where no one has; it stays in memory for the next cell."""
-        from noisyhealth.models.encoder_reply import load_fitted
+        from noisyhealth.models.encoder.reply import load_fitted
 
         assert self._training is not None, "fit() comes before predict()"
         folder = self._folder()
-        with _made_once(folder) as part:
+        with made_once(folder) as part:
             if part is not None:
-                from noisyhealth.models.encoder_fit import fit  # imports Lightning: 10 seconds
+                from noisyhealth.models.encoder.fit import fit  # imports Lightning: 10 seconds
 
                 part.mkdir()
                 fit(self._training, self.source.folder(), self._recipe(), part)

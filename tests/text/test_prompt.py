@@ -1,0 +1,121 @@
+"""How a question is put."""
+
+from collections import Counter
+from dataclasses import fields
+
+import pytest
+
+from noisyhealth.errors import ConfigError
+from noisyhealth.records import Example, Query
+from noisyhealth.text.prompt import Prompt, Wording
+
+WORDING = Wording(
+    role="ROLE",
+    instruction="INSTRUCTION",
+    block="Note: {text}\nQuestion: {question}",
+    limits="Answer from the note alone.",
+)
+
+
+def prompt(shots: int = 5, *, shot_seed: int = 0, user: str = "{instruction}\n\n{block}\n\n{limits}") -> Prompt:
+    return Prompt("study", shots, shot_seed, "{role} {instruction}", user, "Answer: {answer}")
+
+
+def pool(*targets: str) -> list[Example]:
+    return [Example(f"{i:03}", f"text {i}", target, f"question {i}?") for i, target in enumerate(targets)]
+
+
+QUERY = Query("asked", "the text asked about", "the question asked?", ())
+SHOTS = (Example("1", "first text", "first answer", "first question?"), Example("2", "second text", "second answer"))
+
+
+def test_the_order_is_role_examples_instruction_input_other_instructions() -> None:
+    assert prompt().messages(WORDING, SHOTS, QUERY) == [
+        {"role": "system", "content": "ROLE INSTRUCTION"},
+        {"role": "user", "content": "Note: first text\nQuestion: first question?"},
+        {"role": "assistant", "content": "Answer: first answer"},
+        {"role": "user", "content": "Note: second text\nQuestion: "},
+        {"role": "assistant", "content": "Answer: second answer"},
+        {
+            "role": "user",
+            "content": "INSTRUCTION\n\nNote: the text asked about\nQuestion: the question asked?\n\nAnswer from the note alone.",
+        },
+    ]
+
+
+def test_without_shots_only_the_case_itself_is_put() -> None:
+    assert [m["role"] for m in prompt(0).messages(WORDING, (), QUERY)] == ["system", "user"]
+
+
+def test_limits_that_are_not_set_leave_no_white_space_behind() -> None:
+    assert prompt().messages(Wording("r", "i", "{text}"), (), QUERY)[-1]["content"] == "i\n\nthe text asked about"
+
+
+@pytest.mark.parametrize("text", ["{role}", "{", "}", "{0}", "a {answer} b", "%s", "{{x}}", "\n\tx\u2028y", "頭痛 😩"])
+def test_a_text_is_put_byte_for_byte_whatever_it_holds(text: str) -> None:
+    shot = Example("1", text, text, text)
+    messages = prompt().messages(Wording("r", "i", "<{text}|{question}>"), [shot], Query("q", text, text, ()))
+    assert [m["content"] for m in messages] == ["r i", f"<{text}|{text}>", f"Answer: {text}", f"i\n\n<{text}|{text}>"]
+
+
+def test_the_answer_of_the_case_asked_about_is_never_in_the_prompt() -> None:
+    assert "target" not in {f.name for f in fields(Query)}
+    examples = pool(*(f"secret-{i}" for i in range(30)))
+    for asked in examples[10:]:
+        shots = prompt().choose(examples[:10])
+        query = Query(asked.id, asked.text, asked.question, ())
+        whole = "\n".join(m["content"] for m in prompt().messages(WORDING, shots, query))
+        assert asked.text in whole
+        assert asked.target not in whole
+
+
+@pytest.mark.parametrize(
+    ("targets", "shots", "expected"),
+    [
+        ("ab" * 20, 5, [2, 3]),
+        ("ab" * 20, 4, [2, 2]),
+        ("abc" * 20, 5, [1, 2, 2]),
+        ("abc" * 20, 6, [2, 2, 2]),
+        ("abc" * 20, 2, [1, 1]),
+        ("a" * 30 + "b" * 3, 5, [2, 3]),  # rare answers are not left out
+        ("a" * 30 + "b", 5, [1, 4]),  # as even as the pool allows
+        ("a" * 9, 5, [5]),
+        ("ab" * 3, 6, [3, 3]),
+    ],
+)
+@pytest.mark.parametrize("shot_seed", [0, 1, 2])
+def test_shots_are_even_over_the_answers(targets: str, shots: int, expected: list[int], shot_seed: int) -> None:
+    chosen = prompt(shots, shot_seed=shot_seed).choose(pool(*targets))
+    assert len({e.id for e in chosen}) == shots
+    assert sorted(Counter(e.target for e in chosen).values()) == expected
+
+
+def test_free_answers_are_drawn_from_the_whole_pool() -> None:
+    examples = pool(*(f"answer {i}" for i in range(40)))
+    drawn = {e.id for seed in range(60) for e in prompt(5, shot_seed=seed).choose(examples)}
+    assert len(drawn) == 40
+
+
+def test_the_shots_depend_on_the_seed_and_not_on_the_order_of_the_pool() -> None:
+    examples = pool(*("ab" * 30))
+    assert prompt().choose(examples) == prompt().choose(examples[::-1])
+    assert len({prompt(5, shot_seed=seed).choose(examples) for seed in range(5)}) == 5
+
+
+@pytest.mark.parametrize("shots", [0, 1, 3])
+def test_every_number_of_shots_up_to_the_pool_can_be_had(shots: int) -> None:
+    assert len(prompt(shots).choose(pool("a", "b", "a"))) == shots
+
+
+@pytest.mark.parametrize("shots", [4, -1])
+def test_more_shots_than_the_pool_holds_is_an_error_that_names_both(shots: int) -> None:
+    with pytest.raises(ConfigError, match=rf"prompt.shots={shots}, but the pool for prompts holds 3 examples: lower"):
+        prompt(shots).choose(pool("a", "b", "a"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "lead"),
+    [("Answer: {answer}", "Answer:"), ("{answer}", ""), ("So:\n{answer}\nJustification: none", "So:")],
+)
+def test_the_lead_is_what_stands_before_the_answer(answer: str, lead: str) -> None:
+    assert Prompt("p", 0, 0, "", "", answer).lead == lead
