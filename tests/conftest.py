@@ -1,10 +1,13 @@
 """What several tests need: a folder to run in, the command line, cells from the real configuration, a server."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,6 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Threads that wait by spinning make a shared processor ten times slower; read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
@@ -176,6 +184,16 @@ def hangs_up(request: BaseHTTPRequestHandler) -> None:
     request.connection.close()
 
 
+def takes(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
+    """Return a handler that answers late."""
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        time.sleep(seconds)
+        sends(completion("late"))(request)
+
+    return handle
+
+
 class _Server(ThreadingHTTPServer):
     request_queue_size = 256
     daemon_threads = True
@@ -205,6 +223,11 @@ def server() -> Iterator[Answering]:
     thread = threading.Thread(target=made.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     yield state
+    for call in [t for t in threading.enumerate() if t.name == "chat call"]:
+        call.join(10)
     made.shutdown()
     made.server_close()
     thread.join()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # connections that broke on purpose
+        gc.collect()

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
 from hashlib import sha256
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -190,7 +191,7 @@ def test_a_higher_level_contains_the_edits_of_a_lower_one(name: str, how: str) -
     made = [at(TEXTS[name], rate, change=CHANGES[how]) for rate in RATES.values()]
     sets = [set(v.edits) for v in made if v is not None]
     assert sets
-    assert all(low < high for low, high in zip(sets, sets[1:], strict=False))
+    assert all(low < high for low, high in pairwise(sets))
 
 
 def test_levels_that_do_not_nest_are_drawn_each_anew() -> None:
@@ -344,7 +345,7 @@ def test_any_text_is_disturbed_exactly_as_asked_or_not_at_all(text: str, how: st
 def test_the_levels_of_any_text_nest(text: str, how: str, seed: int) -> None:
     made = [at(text, rate, change=CHANGES[how], key=Key(seed, "qa", "1", how)) for rate in RATES.values()]
     reached = [set(v.edits) for v in made if v]
-    assert all(low <= high for low, high in zip(reached, reached[1:], strict=False))
+    assert all(low <= high for low, high in pairwise(reached))
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from noisyhealth.perturb.engine import Change
 from noisyhealth.perturb.typo import Typo
 from noisyhealth.records import Word
 
-WORDS = (
+_WORDS = (
     "a I at Pain ECG swallowed electroencephalography Metformin can't didn't I'm well-being O'Brien McDonald HbA "
     "naïve Señora café aa oooh BP iPhone follow-up breast/ovarian the mississippi"
-).split()
+)
+WORDS = _WORDS.split()
 SEEDS = range(60)
 OPERATIONS = ("insert", "delete", "substitute", "transpose")
 

@@ -38,7 +38,8 @@ def test_the_order_is_role_examples_instruction_input_other_instructions() -> No
         {"role": "assistant", "content": "Answer: second answer"},
         {
             "role": "user",
-            "content": "INSTRUCTION\n\nNote: the text asked about\nQuestion: the question asked?\n\nAnswer from the note alone.",
+            "content": "INSTRUCTION\n\nNote: the text asked about\nQuestion: the question asked?\n\n"
+            "Answer from the note alone.",
         },
     ]
 

@@ -78,28 +78,32 @@ class Chat:
         """
         from openai import OpenAI
 
+        if not queries:
+            return
         address = self.endpoint.open()
+        client = OpenAI(base_url=address.url, api_key=address.key, timeout=self.timeout, max_retries=self.retries)
         waiting, answered = deque(queries), SimpleQueue[Reply | Exception]()
+        working = deque(range(min(self.concurrency, len(queries))))
 
         def work() -> None:
             with suppress(IndexError):  # nobody waits any more
                 while True:
                     answered.put(self._call(client, address, waiting.popleft()))
+            working.pop()
+            if not working:
+                client.close()  # by the last one: a client that closes under a call leaves that call hanging
 
-        with OpenAI(
-            base_url=address.url, api_key=address.key, timeout=self.timeout, max_retries=self.retries
-        ) as client:
-            for _ in range(min(self.concurrency, len(queries))):
-                # Daemons: interrupted, the process does not stay for calls that nobody wants any more.
-                Thread(target=work, daemon=True).start()
-            try:
-                for _ in queries:
-                    reply = answered.get()
-                    if isinstance(reply, Exception):
-                        raise reply
-                    yield reply
-            finally:
-                waiting.clear()
+        for _ in list(working):
+            # Daemons: interrupted, the process does not stay for calls that nobody wants any more.
+            Thread(target=work, name="chat call", daemon=True).start()
+        try:
+            for _ in queries:
+                reply = answered.get()
+                if isinstance(reply, Exception):
+                    raise reply
+                yield reply
+        finally:
+            waiting.clear()
 
     def _call(self, client: OpenAI, address: Address, query: Query) -> Reply | Exception:
         """Return one reply, one that says why there is none, or what ends all calls."""

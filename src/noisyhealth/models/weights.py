@@ -116,7 +116,16 @@ class Hub:
 
     def check(self) -> None:
         """Raise WeightsError when neither a folder, nor the hub's cache, nor the hub has them."""
-        self._config()
+        if Path(self.repo).is_dir():
+            return
+        from huggingface_hub import HfApi, try_to_load_from_cache
+
+        if isinstance(try_to_load_from_cache(self.repo, "config.json", revision=self.revision), str):
+            return
+        try:
+            HfApi().auth_check(self.repo)  # one request; a download would try again for half a minute
+        except Exception as error:  # the hub's client raises errors of many libraries
+            raise self._unreachable(error) from error
 
     def folder(self) -> Path:
         """Return the local folder, downloaded first where it has to be."""
@@ -127,16 +136,6 @@ class Hub:
         try:
             return Path(snapshot_download(self.repo, revision=self.revision))
         except Exception as error:
-            raise self._unreachable(error) from error
-
-    def _config(self) -> None:
-        if Path(self.repo).is_dir():
-            return
-        from huggingface_hub import hf_hub_download
-
-        try:
-            hf_hub_download(self.repo, "config.json", revision=self.revision, etag_timeout=10)
-        except Exception as error:  # the hub's client raises errors of many libraries
             raise self._unreachable(error) from error
 
     def _unreachable(self, error: Exception) -> WeightsError:

@@ -1,7 +1,7 @@
 """How a question is put: role, examples, instructions, input, other instructions.
 
-The order is the study's (Joshi et al. 2026, Methods, "Design of Prompt"). Examples are earlier
-turns of the conversation, the form that chat models were trained on.
+The order is the study's (Joshi et al. 2026, Methods, "Design of Prompt"). Examples are earlier turns of the
+conversation, the form that chat models were trained on, each with the instructions that the input has too.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class Wording:
     """What a task adds to a prompt.
 
     `role`: who the model is. `instruction`: what is to be done. `block`: how an input is laid out,
-    with `{text}` and `{question}`. `limits`: what is said after the input, "" for nothing.
+    with `{text}` and `{question}`. `limits`: what is said after the input alone, "" for nothing.
     """
 
     role: str
@@ -64,15 +64,14 @@ class Prompt:
         system = self.system.format(role=wording.role, instruction=wording.instruction).strip()
         turns = [{"role": "system", "content": system}]
         for shot in shots:
-            block = wording.block.format(text=shot.text, question=shot.question)
-            turns.append({"role": "user", "content": block})
+            turns.append({"role": "user", "content": self._case(wording, shot.text, shot.question, "")})
             turns.append({"role": "assistant", "content": self.answer.format(answer=shot.target)})
-        user = self.user.format(
-            instruction=wording.instruction,
-            block=wording.block.format(text=query.text, question=query.question),
-            limits=wording.limits,
-        )
-        return [*turns, {"role": "user", "content": user.strip()}]
+        return [*turns, {"role": "user", "content": self._case(wording, query.text, query.question, wording.limits)}]
+
+    def _case(self, wording: Wording, text: str, question: str, limits: str) -> str:
+        """Return one input with its instructions."""
+        block = wording.block.format(text=text, question=question)
+        return self.user.format(instruction=wording.instruction, block=block, limits=limits).strip()
 
     @property
     def lead(self) -> str:

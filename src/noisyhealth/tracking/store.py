@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,21 +57,20 @@ class Store:
 
     @cached_property
     def experiment(self) -> str:
-        """The id of the study's experiment; store and experiment are made first where they are not there.
+        """The id of the study's experiment, made first where it is not there.
 
-        Under a lock: several processes that make a store at once break it, and those that race to make
-        an experiment log elsewhere without a word (measured, MLflow 3.17).
+        Under a lock: processes that race to make it log elsewhere without a word (measured, MLflow 3.17).
         """
-        import mlflow
+        client = self.client
+        from mlflow import MlflowException
 
-        Path(self.lock).parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.lock):
             try:
-                found = self.client.get_experiment_by_name(self.study)
+                found = client.get_experiment_by_name(self.study)
                 if found is None:
                     location = Path(self.artifacts).resolve() / self.study if self.artifacts else None
-                    return self.client.create_experiment(self.study, location.as_uri() if location else None)
-            except mlflow.MlflowException as error:
+                    return client.create_experiment(self.study, location.as_uri() if location else None)
+            except MlflowException as error:
                 raise StoreError(f"MLflow at {self.uri} cannot be used: {error}") from error
         if found.lifecycle_stage != "active":
             raise StoreError(
@@ -79,7 +80,10 @@ class Store:
 
     @cached_property
     def client(self) -> MlflowClient:
-        """MLflow's client for this store."""
+        """MLflow's client for this store, whose tables are made first where they are not there.
+
+        Under a lock: several processes that make a store at once break it (measured, MLflow 3.17).
+        """
         # Read when mlflow is imported.
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
@@ -89,7 +93,20 @@ class Store:
             logging.getLogger(name).setLevel(logging.WARNING)
         from mlflow import MlflowClient
 
-        return MlflowClient(tracking_uri=self.uri)
+        self._try_file()
+        Path(self.lock).parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(self.lock):
+            return MlflowClient(tracking_uri=self.uri)
+
+    def _try_file(self) -> None:
+        """Raise StoreError when an SQLite file cannot be opened: MLflow would try for minutes."""
+        _, sqlite, path = self.uri.partition("sqlite:///")
+        if sqlite:
+            try:
+                with closing(sqlite3.connect(path)) as file:
+                    file.execute("pragma schema_version")
+            except sqlite3.Error as error:
+                raise StoreError(f"MLflow at {self.uri} cannot be used: {error}") from error
 
     def start(self, name: str, tags: Mapping[str, str], params: Mapping[str, object], parent: str = "") -> str:
         """Start a run and return its id."""

@@ -67,7 +67,8 @@ def fit_key(recipe: Recipe, identity: str, training: Training) -> str:
         part: sorted([e.id, e.text, e.target, e.question] for e in examples)
         for part, examples in (("train", training.train), ("validation", training.validation))
     }
-    whole = {"texts": texts, "identity": identity, "recipe": asdict(recipe), "versions": versions(), "code": own.of("models/encoder")}
+    code = own.of("models/encoder")
+    whole = {"texts": texts, "identity": identity, "recipe": asdict(recipe), "versions": versions(), "code": code}
     return sha256(dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:24]
 
 

@@ -1,0 +1,174 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import openai
+import pytest
+from conftest import environment
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+from noisyhealth.errors import WeightsError
+from noisyhealth.models import loopback
+from noisyhealth.models.loopback import Served
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from noisyhealth.models import loopback
+served = loopback.Served(Path(sys.argv[1]), "SmolLM2-135M", "float32", 512, 4)
+urls = [loopback.ensure(served, sys.argv[2]) for _ in range(2)]
+print(*urls, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def owner(shared_cache: Path, configured: Callable[..., DictConfig]) -> Iterator[subprocess.Popen[str]]:
+    """A process that owns a server, as a sweep does; the last test of this file kills it."""
+    folder = instantiate(configured(f"cache={shared_cache}").weights.llama.source).folder()
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(folder), str(shared_cache)],
+        env=environment(shared_cache),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def urls(owner: subprocess.Popen[str]) -> list[str]:
+    assert owner.stdout
+    return owner.stdout.readline().split()
+
+
+def post(url: str, body: object, **headers: str) -> tuple[int, Any]:
+    raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    request = Request(f"{url}/chat/completions", raw, {"content-type": "application/json", **headers})
+    try:
+        with urlopen(request, timeout=60) as answer:
+            return answer.status, json.load(answer)
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def question(text: str, **more: object) -> dict[str, Any]:
+    message = {"role": "user", "content": text}
+    return {"model": "SmolLM2-135M", "messages": [message], "max_tokens": 4, "temperature": 0, **more}
+
+
+def state_file(cache: Path, owner: subprocess.Popen[str]) -> Path:
+    [found] = (cache / "servers").glob(f"{owner.pid}-*.json")
+    return found
+
+
+def test_asked_for_twice_it_is_one_server(urls: list[str], owner: subprocess.Popen[str], shared_cache: Path) -> None:
+    assert len(urls) == 2
+    assert urls[0] == urls[1]
+    assert urls[0].startswith("http://127.0.0.1:")
+    assert state_file(shared_cache, owner).is_file()
+
+
+def test_it_answers_the_clients_of_the_real_api(urls: list[str]) -> None:
+    with openai.OpenAI(base_url=urls[0], api_key="EMPTY", max_retries=0) as client:
+        assert [model.id for model in client.models.list().data] == ["SmolLM2-135M"]
+        texts = ["Say yes.", "What is the capital of France?", "hi"]
+        with ThreadPoolExecutor(3) as pool:
+            made = list(pool.map(lambda text: client.chat.completions.create(**question(text)), texts))
+        alone = [client.chat.completions.create(**question(text)) for text in texts]
+    for together, single in zip(made, alone, strict=True):
+        assert together.choices[0].message.content == single.choices[0].message.content
+        assert together.choices[0].finish_reason in ("stop", "length")
+        assert together.usage
+        assert together.usage.total_tokens > together.usage.completion_tokens > 0
+    assert len({one.choices[0].message.content for one in made}) > 1
+
+
+def test_a_stop_string_ends_the_text_and_is_no_part_of_it(urls: list[str]) -> None:
+    _, whole = post(urls[0], question("Count from one to nine.", max_tokens=8))
+    text = whole["choices"][0]["message"]["content"]
+    first = text.split()[0]
+    _, cut = post(urls[0], question("Count from one to nine.", max_tokens=8, stop=first))
+    assert cut["choices"][0] | {"logprobs": None} == {
+        "index": 0,
+        "message": {"role": "assistant", "content": text.partition(first)[0]},
+        "finish_reason": "stop",
+        "logprobs": None,
+    }
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1.example.org", "10.0.0.1"])
+def test_another_host_name_is_refused(urls: list[str], host: str) -> None:
+    status, said = post(urls[0], question("hi"), Host=host)
+    assert status == 400
+    assert "host" in said.lower()
+
+
+def test_an_unknown_model_is_refused_by_name(urls: list[str]) -> None:
+    status, said = post(urls[0], question("hi") | {"model": "gpt-9"})
+    assert status == 404
+    assert "'gpt-9' does not exist" in said
+    assert "model_not_found" in said
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        question("hi", temperature="hot"),
+        question("hi", max_tokens="many"),
+        question("hi", stop=7),
+        {"model": "SmolLM2-135M"},
+        {"model": "SmolLM2-135M", "messages": "hi"},
+        "no JSON",
+        [1],
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused_and_harms_no_other(urls: list[str], body: object) -> None:
+    assert post(urls[0], body)[0] in (400, 500)
+    assert post(urls[0], question("hi"))[0] == 200
+
+
+def test_weights_that_are_not_there_are_said_with_the_servers_own_words(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(loopback.OWNER, str(os.getpid()))
+    with pytest.raises(WeightsError, match=r"loopback server of X did not start; its log .*servers/"):
+        loopback.ensure(Served(workspace / "nowhere", "X", "float32", 64, 1), str(workspace / "cache"))
+
+
+def test_a_server_that_died_is_started_again(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    monkeypatch.setattr(loopback, "_start", lambda served, state: started.append(state) or "http://again")
+    monkeypatch.setenv(loopback.OWNER, str(os.getpid()))
+    served = Served(workspace, "X", "float32", 64, 1)
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has asked how
+        state = loopback._state_file(served, workspace)
+        state.parent.mkdir(parents=True)
+        state.write_text(json.dumps({"url": "http://dead", "pid": dead.pid}))
+        assert loopback.ensure(served, str(workspace)) == "http://again"
+    assert started == [state]
+
+
+def test_it_ends_when_its_owner_is_killed(urls: list[str], owner: subprocess.Popen[str], shared_cache: Path) -> None:
+    server = json.loads(state_file(shared_cache, owner).read_text())["pid"]
+    assert post(urls[0], question("hi"))[0] == 200
+    os.kill(owner.pid, signal.SIGKILL)
+    # Not waited for: the owner stays a zombie, as under a parent that never asks.
+    deadline = time.monotonic() + 20
+    while loopback._alive(server) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not loopback._alive(server)
+    with pytest.raises(OSError, match=r"refused|reset"):
+        urlopen(f"{urls[0]}/models", timeout=5)

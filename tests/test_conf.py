@@ -1,0 +1,136 @@
+"""The configuration: every choice composes, and every `_target_` takes the arguments it is given."""
+
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.utils import get_object
+from omegaconf import OmegaConf
+
+CONF = Path(__file__).resolve().parents[1] / "conf"
+FILES = sorted(CONF.rglob("*.yaml"))
+GROUPS = {
+    folder.name: sorted(path.stem for path in folder.glob("*.yaml"))
+    for folder in sorted(CONF.iterdir())
+    if folder.is_dir() and folder.name != "hydra"
+}
+STUDY = {
+    "task": ["condition", "qa", "sentiment"],
+    "model": ["bluebert", "gpt", "llama", "majority"],
+    "perturb": ["homophone", "none", "redact", "typo"],
+    "level": ["high", "low", "mid"],
+}
+KEYS = {"_target_", "_convert_", "_partial_", "_recursive_", "_args_"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hydra() -> Iterator[None]:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        yield
+
+
+def composed(*overrides: str, name: str = "config") -> dict[str, Any]:
+    plain = OmegaConf.to_container(compose(name, list(overrides)), resolve=True, throw_on_missing=True)
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items()}
+
+
+def targets(node: object, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every node that names a `_target_`, with its place in the configuration."""
+    if isinstance(node, dict):
+        if "_target_" in node:
+            yield path, node
+        for key, value in node.items():
+            yield from targets(value, f"{path}.{key}".lstrip("."))
+    elif isinstance(node, list):
+        for at, value in enumerate(node):
+            yield from targets(value, f"{path}[{at}]")
+
+
+@cache
+def signature(target: str) -> inspect.Signature:
+    return inspect.signature(get_object(target))
+
+
+def bind(config: dict[str, Any]) -> int:
+    """Bind the arguments of every target; return how many there were."""
+    found = list(targets(config))
+    for path, node in found:
+        try:
+            signature(node["_target_"]).bind(**{k: v for k, v in node.items() if k not in KEYS})
+        except TypeError as error:
+            pytest.fail(f"{path}: {node['_target_']}: {error}")
+    return len(found)
+
+
+@pytest.mark.parametrize("group", STUDY)
+def test_the_folders_hold_the_choices_of_the_study(group: str) -> None:
+    assert set(STUDY[group]) <= set(GROUPS[group])
+
+
+@pytest.mark.parametrize(("task", "model"), list(product(GROUPS["task"], GROUPS["model"])))
+def test_every_cell_composes_and_its_targets_take_their_arguments(task: str, model: str) -> None:
+    for perturb, level in product(GROUPS["perturb"], GROUPS["level"]):
+        config = composed(f"task={task}", f"model={model}", f"perturb={perturb}", f"level={level}")
+        assert bind(config) >= 12
+        assert (config["task"]["name"], config["perturb"]["name"], config["level"]["name"]) == (task, perturb, level)
+        assert config["level"]["rate"] == config["perturb"]["levels"][level]
+
+
+@pytest.mark.parametrize(
+    ("group", "choice"),
+    [(group, choice) for group, choices in GROUPS.items() if group not in STUDY for choice in choices],
+)
+def test_every_other_choice_composes_and_its_targets_take_their_arguments(group: str, choice: str) -> None:
+    assert bind(composed(f"{group}={choice}", *(["task=qa", "model=gpt"] if group == "weights" else []))) >= 12
+
+
+@pytest.mark.parametrize(("weights", "model"), list(product(GROUPS["weights"], GROUPS["model"])))
+def test_every_model_can_be_played_by_every_weights(weights: str, model: str) -> None:
+    config = composed(f"weights={weights}", f"model={model}")
+    assert bind(config) >= 12
+    assert config["weights"]["name"] == weights
+
+
+def test_the_analysis_composes() -> None:
+    assert composed(name="analyze")["study"]
+
+
+def test_hydras_callbacks_take_their_arguments() -> None:
+    whole = compose("config", return_hydra_config=True)
+    assert bind({"callbacks": OmegaConf.to_container(whole.hydra.callbacks, resolve=True)}) >= 1
+
+
+@pytest.mark.parametrize(
+    ("perturb", "rates"), [("typo", [0.1, 0.3, 0.5]), ("homophone", [0.1, 0.2, 0.3]), ("redact", [0.1, 0.3, 0.5])]
+)
+def test_the_rates_are_those_of_the_study(perturb: str, rates: list[float]) -> None:
+    levels = composed(f"perturb={perturb}")["perturb"]["levels"]
+    assert [levels[name] for name in ("low", "mid", "high")] == rates
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(CONF).as_posix())
+def test_every_file_begins_with_a_sentence_that_says_what_it_chooses(path: Path) -> None:
+    # Hydra wants its own directives ("# @package") before anything else.
+    first = next(line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @"))
+    assert first.startswith("# ")
+    assert first[2].isupper()
+    assert first.endswith((".", "?"))
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if p.parent != CONF and p.parent.name in GROUPS], ids=lambda p: p.stem
+)
+def test_a_choice_that_has_a_name_is_called_like_its_file(path: Path) -> None:
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert content.get("name", path.stem) == path.stem
+
+
+def test_no_key_is_written_into_the_configuration() -> None:
+    assert not any("sk-" in path.read_text(encoding="utf-8") for path in FILES)
