@@ -35,7 +35,7 @@ class Prompt:
 
     `shots`: number of worked examples, drawn once with `shot_seed` from the pool for prompts.
     `system`, `user` and `answer` are templates; `system` may use `{role}` and `{instruction}`,
-    `user` may use `{instruction}`, `{block}` and `{limits}`, `answer` must use `{answer}`.
+    `user` may use `{instruction}` and `{block}`, `answer` must use `{answer}`.
     """
 
     name: str
@@ -71,7 +71,8 @@ class Prompt:
     def _case(self, wording: Wording, text: str, question: str, limits: str) -> str:
         """Return one input with its instructions."""
         block = wording.block.format(text=text, question=question)
-        return self.user.format(instruction=wording.instruction, block=block, limits=limits).strip()
+        case = self.user.format(instruction=wording.instruction, block=block)
+        return f"{case}\n{limits}" if limits else case
 
     @property
     def lead(self) -> str:
