@@ -10,6 +10,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -95,16 +96,22 @@ def environment(cache: Path, **variables: str) -> dict[str, str]:
 
 def execute(folder: Path, cache: Path, script: str, *arguments: str, **variables: str) -> Ended:
     """Run a script of the repository in a folder and wait for its end."""
-    done = subprocess.run(
+    with started(folder, cache, script, *arguments, **variables) as process:
+        stdout, stderr = process.communicate(timeout=300)
+    return Ended(process.returncode, stdout, stderr)
+
+
+def started(folder: Path, cache: Path, script: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    """Start a script of the repository in a folder, in a session of its own."""
+    return subprocess.Popen(
         [sys.executable, str(REPOSITORY / script), *arguments],
         cwd=folder,
         env=environment(cache, **variables),
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=300,
-        check=False,
+        start_new_session=True,
     )
-    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.fixture(scope="session")
@@ -205,6 +212,13 @@ class _Server(ThreadingHTTPServer):
 @pytest.fixture
 def server() -> Iterator[Answering]:
     """A fresh server for one test."""
+    with serving() as state:
+        yield state
+
+
+@contextmanager
+def serving() -> Iterator[Answering]:
+    """Serve on a free port."""
     state = Answering()
 
     class Handler(BaseHTTPRequestHandler):

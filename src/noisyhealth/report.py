@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from omegaconf import DictConfig
 
 from noisyhealth import settings
 from noisyhealth.analysis import impact
-from noisyhealth.analysis.inference import FACTORS, FriedmanResult, friedman
+from noisyhealth.analysis.inference import FACTORS, FriedmanResult, Pair, friedman
 from noisyhealth.errors import DataError, NoisyHealthError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def write(store: Store, out: Path) -> None:
 
     Raises DataError when the study has no finished cell.
     """
-    runs = _latest(store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'"))
+    runs = same_examples(_latest(store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'")))
     scores = frame(runs)
     if scores.empty:
         raise DataError(f"study {store.study!r} has no finished cell with a disturbed text: run `python run.py` first")
@@ -106,6 +107,27 @@ def _latest(runs: list[Run]) -> list[Run]:
     return list(kept.values())
 
 
+def same_examples(runs: list[Run]) -> list[Run]:
+    """Return, for each weights and task, the runs on the examples that most of them have, and say which others are not.
+
+    Cells on other examples cannot be compared; where two sets have as many runs, the later one counts.
+    """
+    counts = Counter((run.data.tags["weights"], run.data.tags["task"], run.data.tags["data_hash"]) for run in runs)
+    chosen: dict[tuple[str, str], str] = {}
+    for weights, task, data in counts:
+        held = chosen.get((weights, task))
+        if held is None or counts[weights, task, data] >= counts[weights, task, held]:
+            chosen[weights, task] = data
+    kept = []
+    for run in runs:
+        tags = run.data.tags
+        if tags["data_hash"] == chosen[tags["weights"], tags["task"]]:
+            kept.append(run)
+        else:
+            print(f"{run.info.run_name} ({run.info.run_id}) is on other examples than most cells of its task: left out")
+    return kept
+
+
 def _categories(scores: pd.DataFrame, out: Path, by: list[str]) -> pd.DataFrame:
     table = impact.category_table(scores, by)
     table.to_csv(out / f"categories_by_{'_'.join(by[1:])}.csv", index=False)
@@ -115,14 +137,15 @@ def _categories(scores: pd.DataFrame, out: Path, by: list[str]) -> pd.DataFrame:
 def _tests(tests: list[FriedmanResult]) -> pd.DataFrame:
     import pandas as pd
 
-    fields = ("factor", "blocks", "incomplete", "q", "df", "p", "w", "note")
-    return pd.DataFrame([{name: getattr(test, name) for name in fields} for test in tests])
+    columns = ("factor", "blocks", "incomplete", "q", "df", "p", "w", "note")
+    return pd.DataFrame([{name: getattr(test, name) for name in columns} for test in tests])
 
 
 def _pairs(tests: list[FriedmanResult]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame([{"factor": test.factor, **asdict(pair)} for test in tests for pair in test.pairs])
+    rows = [{"factor": test.factor, **asdict(pair)} for test in tests for pair in test.pairs]
+    return pd.DataFrame(rows, columns=["factor", *(field.name for field in fields(Pair))])
 
 
 def _show(title: str, table: pd.DataFrame) -> None:

@@ -111,7 +111,7 @@ class Ledger:
         """Append one record; a line is written at once or not at all."""
         line = json.dumps(asdict(record), ensure_ascii=False) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             os.write(handle, line.encode())
         finally:

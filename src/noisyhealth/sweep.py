@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +17,10 @@ from uuid import uuid4
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 
 from noisyhealth import experiment, settings, show, study
@@ -41,7 +44,7 @@ class _Sweep:
     cells: int = 1
     cache: str = ""
     bar: Any = None
-    stop: NoisyHealthError | None = None
+    stop: Exception | None = None
     records: list[Record] = field(default_factory=list)
 
 
@@ -109,22 +112,28 @@ class Before(Callback):
 
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Check the one cell."""
-        self._check([config])
+        with _stopping():
+            todo = _plan([config])
+        if not todo:
+            raise _Stop
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Check the cells of a sweep; end here when there is nothing left to do."""
-        jobs = _jobs(config)
-        if jobs is not None:
-            self._check(jobs)
-
-    def _check(self, configs: Sequence[DictConfig]) -> None:
-        try:
-            todo = _plan(configs)
-        except NoisyHealthError as error:
-            _sweep.stop = error
-            raise _Stop from None
+        with _stopping():
+            jobs = _jobs(config)
+            todo = jobs is None or _plan(jobs)
         if not todo:
             raise _Stop
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """End the command where something raises that says what is wrong with it."""
+    try:
+        yield
+    except (NoisyHealthError, HydraException, OmegaConfBaseException) as error:
+        _sweep.stop = error
+        raise _Stop from None
 
 
 def _plan(configs: Sequence[DictConfig]) -> int:
@@ -147,6 +156,8 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         print(f"{len(keys)} cells{again}: {len(done)} done before, {len(keys) - len(done)} to run.")
     if len(done) == len(keys):
         _sweep.records = [experiment.record(keys[k], k, REUSED, run) for k, run in done.items()]
+        if len(configs) == 1:
+            print(show.line(_sweep.records[0], 1, 1))
         return 0
     if len(configs) > 1:
         _sweep.parent = os.environ[_PARENT] = store.start(os.environ[_NAME], {"kind": "sweep"}, {"cells": len(keys)})

@@ -17,8 +17,8 @@ WORDING = Wording(
 )
 
 
-def prompt(shots: int = 5, *, shot_seed: int = 0, user: str = "{instruction}\n\n{block}\n\n{limits}") -> Prompt:
-    return Prompt("study", shots, shot_seed, "{role} {instruction}", user, "Answer: {answer}")
+def prompt(shots: int = 5, *, shot_seed: int = 0, user: str = "{instruction}\n{block}") -> Prompt:
+    return Prompt("study", shots, shot_seed, "{role}", user, "Answer: {answer}")
 
 
 def pool(*targets: str) -> list[Example]:
@@ -31,14 +31,14 @@ SHOTS = (Example("1", "first text", "first answer", "first question?"), Example(
 
 def test_the_order_is_role_examples_instruction_input_other_instructions() -> None:
     assert prompt().messages(WORDING, SHOTS, QUERY) == [
-        {"role": "system", "content": "ROLE INSTRUCTION"},
-        {"role": "user", "content": "Note: first text\nQuestion: first question?"},
+        {"role": "system", "content": "ROLE"},
+        {"role": "user", "content": "INSTRUCTION\nNote: first text\nQuestion: first question?"},
         {"role": "assistant", "content": "Answer: first answer"},
-        {"role": "user", "content": "Note: second text\nQuestion: "},
+        {"role": "user", "content": "INSTRUCTION\nNote: second text\nQuestion: "},
         {"role": "assistant", "content": "Answer: second answer"},
         {
             "role": "user",
-            "content": "INSTRUCTION\n\nNote: the text asked about\nQuestion: the question asked?\n\n"
+            "content": "INSTRUCTION\nNote: the text asked about\nQuestion: the question asked?\n"
             "Answer from the note alone.",
         },
     ]
@@ -49,14 +49,16 @@ def test_without_shots_only_the_case_itself_is_put() -> None:
 
 
 def test_limits_that_are_not_set_leave_no_white_space_behind() -> None:
-    assert prompt().messages(Wording("r", "i", "{text}"), (), QUERY)[-1]["content"] == "i\n\nthe text asked about"
+    assert prompt().messages(Wording("r", "i", "{text}"), (), QUERY)[-1]["content"] == "i\nthe text asked about"
 
 
-@pytest.mark.parametrize("text", ["{role}", "{", "}", "{0}", "a {answer} b", "%s", "{{x}}", "\n\tx\u2028y", "頭痛 😩"])
+@pytest.mark.parametrize(
+    "text", ["{role}", "{", "}", "{0}", "a {answer} b", "%s", "{{x}}", " \n\tx\u2028y \n", "頭痛 😩"]
+)
 def test_a_text_is_put_byte_for_byte_whatever_it_holds(text: str) -> None:
     shot = Example("1", text, text, text)
-    messages = prompt().messages(Wording("r", "i", "<{text}|{question}>"), [shot], Query("q", text, text, ()))
-    assert [m["content"] for m in messages] == ["r i", f"<{text}|{text}>", f"Answer: {text}", f"i\n\n<{text}|{text}>"]
+    messages = prompt().messages(Wording("r", "i", "{question}|{text}"), [shot], Query("q", text, text, ()))
+    assert [m["content"] for m in messages] == ["r", f"i\n{text}|{text}", f"Answer: {text}", f"i\n{text}|{text}"]
 
 
 def test_the_answer_of_the_case_asked_about_is_never_in_the_prompt() -> None:

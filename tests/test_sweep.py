@@ -1,0 +1,219 @@
+import os
+import signal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import KEY, Ended, Study, error, execute, serving, started
+
+from noisyhealth.tracking.store import Store
+
+pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(nine: Study, shared_cache: Path) -> Command:
+    """Run `run.py` in the folder of the nine cells, whose store is made already; each test has its own study."""
+
+    def command(*arguments: str, **variables: str) -> Ended:
+        return execute(nine.folder, shared_cache, "run.py", *arguments, **variables)
+
+    return command
+
+
+def runs(folder: Path, kind: str = "cell", study: str = "noisyhealth") -> list[Any]:
+    """Return the runs of a kind in a study, oldest first."""
+    store = Store(f"sqlite:///{folder}/mlflow.db", "", study, str(folder / "lock"))
+    found = store.runs(f"tags.kind = '{kind}'")
+    return sorted(found, key=lambda run: run.info.start_time)
+
+
+def statuses(folder: Path, kind: str = "cell", study: str = "noisyhealth") -> dict[str, str]:
+    return {run.info.run_name: run.info.status for run in runs(folder, kind, study)}
+
+
+def table(ended: Ended) -> dict[str, str]:
+    """Return the cells of the table at the end, with their status."""
+    rows = [line.split("│") for line in ended.stdout.splitlines() if line.startswith("│")]
+    return {row[1].strip(): row[2].strip() for row in rows}
+
+
+def files_with(secret: str, *folders: Path) -> list[Path]:
+    """Return the files that hold a text; weights, that no run writes, are passed over."""
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file() and "weights" not in path.parts)
+    return [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_the_command_of_the_study_gives_a_finished_run_for_each_cell_under_one_sweep(nine: Study) -> None:
+    assert nine.ended.returncode == 0, nine.ended.stderr
+    found = statuses(nine.folder)
+    assert Counter(found.values()) == {"FINISHED": 9}
+    assert set(found) == {
+        f"sentiment · majority · {perturb} · {level}"
+        for perturb in ("typo", "homophone", "redact")
+        for level in ("low", "mid", "high")
+    }
+    [sweep] = runs(nine.folder, "sweep")
+    assert sweep.info.status == "FINISHED"
+    assert {run.data.tags["mlflow.parentRunId"] for run in runs(nine.folder)} == {sweep.info.run_id}
+    assert table(nine.ended) == dict.fromkeys(found, "done")
+    assert "9 done" in nine.ended.stdout
+
+
+def test_the_same_command_again_computes_nothing(nine: Study, run: Command) -> None:
+    start = time.monotonic()
+    again = run(*nine.arguments)
+    assert again.returncode == 0, again.stderr
+    assert time.monotonic() - start < 20
+    assert "9 done before, 0 to run" in again.stdout
+    assert set(table(again).values()) == {"reused"}
+    assert len(runs(nine.folder)) == 9
+    assert len(runs(nine.folder, "sweep")) == 1
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A sweep whose one model has a key that the server refuses, and says again."""
+
+    ended: Ended
+    folder: Path
+    authorisations: set[str]
+
+
+@pytest.fixture(scope="module")
+def refused(nine: Study, shared_cache: Path) -> Refused:
+    grid = ("-m", "model=gpt,majority", "perturb=none,typo", "level=low,mid,high", "data.split.test=6", "study=refused")
+    with serving() as server:
+        server.faults[""] = [error(401, "Incorrect API key provided: {authorization}")] * 999
+        remote = ("weights=study", f"weights.gpt.endpoint.url={server.url}")
+        ended = execute(nine.folder, shared_cache, "run.py", *grid, *remote, OPENAI_API_KEY=KEY)
+        return Refused(ended, nine.folder, server.authorisations)
+
+
+def test_a_failing_cell_hides_no_other(refused: Refused) -> None:
+    assert refused.ended.returncode == 1
+    cells = [" · none", *(f" · typo · {level}" for level in ("low", "mid", "high"))]
+    assert statuses(refused.folder, study="refused") == {
+        **{f"sentiment · gpt(gpt-4o-mini){cell}": "FAILED" for cell in cells},
+        **{f"sentiment · majority{cell}": "FINISHED" for cell in cells},
+    }
+    assert statuses(refused.folder, "sweep", "refused").popitem()[1] == "FAILED"
+    assert Counter(table(refused.ended).values()) == {"failed": 4, "done": 4}
+    told = [
+        line for line in refused.ended.stdout.splitlines() if line.startswith("FAILED sentiment · gpt(gpt-4o-mini)")
+    ]
+    assert len(told) == 4, "each failure is told in the end"
+    assert "refuses to answer: AuthenticationError" in told[0]
+
+
+def test_a_baseline_that_is_named_three_times_runs_once(refused: Refused) -> None:
+    assert "8 cells (4 more jobs name one of them again)" in refused.ended.stdout
+    names = [run.info.run_name for run in runs(refused.folder, study="refused")]
+    assert Counter(name for name in names if name.endswith("none")).total() == 2
+
+
+def test_a_refused_key_is_seen_nowhere(refused: Refused, shared_cache: Path) -> None:
+    assert refused.authorisations == {f"Bearer {KEY}"}
+    assert KEY not in refused.ended.stdout + refused.ended.stderr
+    assert files_with(KEY, refused.folder, shared_cache) == []
+    assert files_with("gpt-4o-mini", refused.folder, shared_cache) != [], "the search finds what is there"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["model=majority,gpt", "weights=study"], r"OPENAI_API_KEY, which is not set: .*weights=embedded"),
+        (["model=majority", "perturb=typo,redact", "level=low", "~keep.redact", "~perturb.levels.low"], "has no level"),
+        (["model=majority,llama", "prompt.shots=5000"], "prompt.shots=5000, but the pool for prompts holds"),
+        (["model=majority", "level=low,lowest"], "Could not find 'level/lowest'"),
+        (["model=majority", "level=low,mid", "+perturb.foo=1"], "unexpected keyword argument 'foo'"),
+    ],
+    ids=["no key", "no such level of a perturbation", "too many shots", "no such level", "no such setting"],
+)
+def test_a_command_that_cannot_be_run_is_told_in_a_sentence_before_any_work(
+    command: Command, workspace: Path, arguments: list[str], said: str
+) -> None:
+    ended = command("run.py", "-m", "data.split.test=6", *arguments)
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert said.replace(r".*", "") in ended.stderr or all(part in ended.stderr for part in said.split(".*"))
+    assert "Traceback" not in ended.stderr
+    assert "Warning" not in ended.stderr
+    assert ended.stdout == ""
+    assert not (workspace / "mlflow.db").exists(), "no run is made"
+
+
+def test_a_single_cell_that_is_done_says_so(nine: Study, run: Command) -> None:
+    ended = run("model=majority", "perturb=typo", "level=mid", "data.split.test=6")
+    assert ended.returncode == 0, ended.stderr
+    assert "sentiment · majority · typo · mid" in ended.stdout
+    assert "reused" in ended.stdout
+    assert len(runs(nine.folder)) == 9
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_keeps_what_is_finished_and_goes_on_from_there(
+    nine: Study, run: Command, shared_cache: Path
+) -> None:
+    # A seed of its own: no other test's replies may answer for this one.
+    grid = ("-m", "model=llama", "perturb=none,typo", "level=low,mid", "data.split.test=10", "seed=77", "study=cut")
+    with started(nine.folder, shared_cache, "run.py", *grid) as sweep:
+        assert sweep.stdout
+        for line in sweep.stdout:
+            if line.startswith("[1/"):
+                break
+        wait_for(lambda: rows(nine.folder / "mlflow.db", "runs where status = 'RUNNING'") == 2, 60)  # sweep and cell
+        time.sleep(0.2)
+        os.kill(sweep.pid, signal.SIGINT)
+        said, warned = sweep.communicate(timeout=60)
+    assert sweep.returncode == 130
+    assert "the same command goes on from here" in warned
+    assert "Traceback" not in warned
+    assert "1 done, 1 killed" in said
+    first, second = runs(nine.folder, study="cut")
+    assert (first.info.status, second.info.status) == ("FINISHED", "KILLED")
+    assert statuses(nine.folder, "sweep", "cut").popitem()[1] == "KILLED"
+    assert not processes_of(sweep.pid)
+    kept = rows(shared_cache / "journal.sqlite", "replies")
+
+    again = run(*grid)
+    assert again.returncode == 0, again.stderr
+    assert Counter(table(again).values()) == {"reused": 1, "done": 2}
+    assert first.info.run_id in {
+        one.info.run_id for one in runs(nine.folder, study="cut") if one.info.status == "FINISHED"
+    }
+    assert Counter(one.info.status for one in runs(nine.folder, study="cut")) == {"FINISHED": 3, "KILLED": 1}
+    assert rows(shared_cache / "journal.sqlite", "replies") > kept > 0
+
+
+def wait_for(condition: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def processes_of(session: int) -> list[int]:
+    """Return the processes that still live in a command's session."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if os.getsid(int(entry.name)) == session:
+                    found.append(int(entry.name))
+            except ProcessLookupError:
+                pass
+    return found
+
+
+def rows(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        count: int = db.execute(f"select count(*) from {table}").fetchone()[0]
+    return count
