@@ -61,6 +61,10 @@ def ask(model: Model, queries: Sequence[Query], keys: Sequence[str], journal: Jo
         for reply in model.predict([replace(query, id=key) for key, query in missing.items()]):
             writer.put(reply.id, model.label, model.request(missing[reply.id]), reply)
             replies[reply.id] = reply
+    if silent := missing.keys() - replies.keys():
+        raise CallError(
+            f"{model.label} gave no reply at all to {len(silent)} of {len(missing)} queries: a fault of the model"
+        )
     if lost := [reply for reply in replies.values() if reply.finish == "error"]:
         raise CallError(
             f"{len(lost)} of {len(missing)} calls to {model.label} were lost ({lost[0].detail.get('error')}); "

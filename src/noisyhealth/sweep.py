@@ -74,11 +74,10 @@ def main(conf: Path) -> int:
         _close("KILLED")
         print("Interrupted. What is finished is kept; the same command goes on from here.", file=sys.stderr)
         return 130
-    except SystemExit:
-        # Lightning answers Ctrl-C during a fit by leaving the process.
+    except SystemExit as stopped:
         if not any(record.status == KILLED for record in _records()):
-            raise
-        _close("KILLED")
+            return 0 if stopped.code in (0, None) else 2  # Hydra refused the command and has said why, or gave its help
+        _close("KILLED")  # Lightning answers Ctrl-C during a fit by leaving the process
         return 130
     code = study.exit_code(_records())
     _close("FAILED" if code else "FINISHED")

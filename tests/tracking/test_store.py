@@ -2,6 +2,7 @@ import json
 import math
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,19 @@ def test_what_is_logged_can_be_read_back(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [501, 6001, 20_000])
-def test_a_parameter_too_long_is_left_to_the_artifacts_never_cut(store: Store, size: int) -> None:
+def test_a_parameter_too_long_is_its_hash_never_cut(store: Store, size: int) -> None:
     run = store.start("cell", CELL, {"prompt": "x" * size, "rate": 0.1})
-    assert data(store, run).params == {"rate": "0.1"}
+    assert data(store, run).params == {"rate": "0.1", "prompt": f"sha256:{sha256(b'x' * size).hexdigest()}"}
+
+
+def test_a_run_interrupted_while_it_starts_is_killed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.client, "log_batch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.start("cell", CELL, {"rate": 0.1})
+    assert [run.info.status for run in store.runs()] == ["KILLED"]
 
 
 def test_a_parameter_at_the_limit_is_whole(store: Store) -> None:

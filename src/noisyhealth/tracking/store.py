@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,16 +110,27 @@ class Store:
                 raise StoreError(f"MLflow at {self.uri} cannot be used: {error}") from error
 
     def start(self, name: str, tags: Mapping[str, str], params: Mapping[str, object], parent: str = "") -> str:
-        """Start a run and return its id."""
-        from mlflow.entities import Param
-
+        """Start a run and return its id; interrupted in between, the run ends as KILLED."""
         whole = {**tags, "mlflow.runName": name, "mlflow.source.name": "run.py", "mlflow.source.type": "LOCAL"}
         if parent:
             whole["mlflow.parentRunId"] = parent
         run = self.client.create_run(self.experiment, tags=whole, run_name=name)
-        short = [Param(key, str(value)) for key, value in params.items() if len(str(value)) <= _PARAM_LIMIT]
-        self.client.log_batch(run.info.run_id, params=short)
-        return str(run.info.run_id)
+        run_id = str(run.info.run_id)
+        try:
+            self._log_params(run_id, params)
+        except BaseException:
+            self.end(run_id, "KILLED")
+            raise
+        return run_id
+
+    def _log_params(self, run: str, params: Mapping[str, object]) -> None:
+        """Log settings; a long one as its hash, since MLflow cuts it, so that two prompts never look alike."""
+        from mlflow.entities import Param
+
+        texts = {key: str(value) for key, value in params.items()}
+        hashes = {key: f"sha256:{sha256(text.encode()).hexdigest()}" for key, text in texts.items()}
+        short = {key: text if len(text) <= _PARAM_LIMIT else hashes[key] for key, text in texts.items()}
+        self.client.log_batch(run, params=[Param(key, text) for key, text in short.items()])
 
     def log(self, run: str, metrics: Mapping[str, float], tags: Mapping[str, str], folder: Path) -> None:
         """Log metrics, tags and every file of a folder; a number that is not finite is an error."""
