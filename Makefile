@@ -45,5 +45,5 @@ ui: $(STAMP) ## open MLflow's pages on http://127.0.0.1:5000
 	MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(BIN)/mlflow server --workers 1 \
 		--host 127.0.0.1 --port 5000 --backend-store-uri sqlite:///mlflow.db --artifacts-destination ./mlruns
 
-clean: ## remove caches, not runs
-	rm -rf .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+clean: ## remove the caches of tools; runs and replies stay
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -23,7 +23,8 @@ def main(study: str, picture: str, beginning: str) -> None:
     runs = client.search_runs([experiment.experiment_id], "attributes.status = 'FINISHED' and tags.kind = 'cell'")
     chosen = [run.info.run_id for run in reversed(runs) if (run.info.run_name or "").startswith(beginning)]
     ids = "[" + ",".join(f'"{run}"' for run in chosen) + "]"
-    page = f"{SERVER}/#/compare-runs?runs={quote(ids)}&experiments={quote(f'["{experiment.experiment_id}"]')}"
+    study_ids = f'["{experiment.experiment_id}"]'
+    page = f"{SERVER}/#/compare-runs?runs={quote(ids)}&experiments={quote(study_ids)}"
     with TemporaryDirectory() as profile:
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
         flags += ["--disable-background-networking", "--window-size=1280,900", "--virtual-time-budget=20000"]

@@ -233,7 +233,13 @@ def test_texts_with_two_answers_and_repeated_texts_are_left_out_and_counted() ->
     repeats = [replace(notes[1], id="again"), replace(notes[2], id="and again", group="")]
     asked_again = [replace(notes[3], id="second question", text=notes[4].text + " more", group=notes[3].group)]
     build = small([*notes, *twins, *repeats, *asked_again])
-    assert build.attrition == {"read": 20, "contradicts its twin": 2, "repeats another text": 3, "kept": 15}
+    assert build.attrition == {
+        "read": 20,
+        "contradicts its twin": 2,
+        "repeats another text": 2,
+        "is of a group already used": 1,
+        "kept": 15,
+    }
     assert {e.id for e in build.examples} == {e.id for e in notes[1:]}
 
 
@@ -255,8 +261,7 @@ def test_texts_that_cannot_reach_a_level_are_left_out_and_counted_by_the_first_l
         (written(3), Split(0.2, 3, 0.8), r"'qa': 3 kept texts are too few .* lower data.split.test"),
         (written(1), FEW, "1 kept texts are too few"),
         (written(10), Split(0.2, 8, 0.8), "10 kept texts are too few"),
-        (written(10), Split(0.0, 3, 0.8), "10 kept texts are too few for data.split.prompt=0.0"),
-        (written(10), Split(0.2, 0, 0.8), "and data.split.test=0"),
+        (written(10), Split(0.01, 3, 0.8), "10 kept texts are too few for data.split.prompt=0.01"),
         (
             [Example("1", "Pain", "t"), Example("2", "Ache", "t")],
             FEW,
@@ -268,6 +273,31 @@ def test_texts_that_cannot_reach_a_level_are_left_out_and_counted_by_the_first_l
 def test_too_few_texts_is_an_error_that_says_what_to_do(examples: list[Example], split: Split, message: str) -> None:
     with pytest.raises(DataError, match=message):
         small(examples, split=split)
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        ((0.0, 3, 0.8), "data.split.prompt=0.0"),
+        ((1.2, 3, 0.8), "data.split.prompt=1.2"),
+        ((0.2, 0, 0.8), "data.split.test=0"),
+        ((0.2, -20, 0.8), "data.split.test=-20"),
+        ((0.2, 3, 1.0), "data.split.train=1.0"),
+    ],
+)
+def test_a_split_that_is_none_is_refused(split: tuple[float, int, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Split(*split)
+
+
+def test_another_draw_changes_the_texts_and_not_the_splits() -> None:
+    notes = written(14)
+    first, second = (
+        small(notes),
+        dataset.build(replace(design("qa", Given(notes), split=FEW, disturbances=REDACT), draw=1)),
+    )
+    assert (first.hash, first.generative) == (second.hash, second.generative)
+    assert first.variants != second.variants
 
 
 def test_an_id_that_stands_for_two_texts_is_an_error() -> None:

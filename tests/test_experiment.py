@@ -26,6 +26,10 @@ CELLS = [("none", "low"), *((p, level) for p in ("typo", "homophone", "redact") 
 Make = Callable[..., Cell]
 
 
+def frame_of(store: Store, run: str, artifact: str) -> pd.DataFrame:
+    return pd.read_parquet(store.client.download_artifacts(run, artifact))
+
+
 @dataclass
 class Parrot:
     """A model of the test's own: says a text in turn from `says`, loses the calls in `lost`, counts its calls."""
@@ -119,8 +123,8 @@ def test_a_finished_run_keeps_all_that_its_numbers_rest_on(done: tuple[Cell, Rec
 
 def test_every_example_can_be_followed_from_its_text_to_its_value(done: tuple[Cell, Record]) -> None:
     cell, record = done
-    texts = cell.store.frame(record.run, "variants.parquet").set_index("id")
-    asked = cell.store.frame(record.run, "predictions.parquet")
+    texts = frame_of(cell.store, record.run, "variants.parquet").set_index("id")
+    asked = frame_of(cell.store, record.run, "predictions.parquet")
     assert len(texts) == 6
     assert list(asked["version"]) == ["clean"] * 6 + ["disturbed"] * 6
     for row in asked.itertuples():
@@ -135,7 +139,7 @@ def test_every_example_can_be_followed_from_its_text_to_its_value(done: tuple[Ce
 
 def test_the_kept_edits_replayed_on_the_original_give_the_disturbed_text(done: tuple[Cell, Record]) -> None:
     cell, record = done
-    for row in cell.store.frame(record.run, "variants.parquet").itertuples():
+    for row in frame_of(cell.store, record.run, "variants.parquet").itertuples():
         edits = [Edit(**edit) for edit in json.loads(row.edits)]
         assert replay(row.original, edits) == row.disturbed != row.original
         assert len(edits) == row.edited_words == round(row.words * 0.3 + 1e-9)
@@ -145,7 +149,7 @@ def test_the_kept_edits_replayed_on_the_original_give_the_disturbed_text(done: t
 def test_the_scores_follow_from_the_kept_predictions(done: tuple[Cell, Record]) -> None:
     cell, record = done
     metrics = run_of(cell.store, record).data.metrics
-    asked = cell.store.frame(record.run, "predictions.parquet")
+    asked = frame_of(cell.store, record.run, "predictions.parquet")
     right = asked.groupby("version")["right"].mean()
     assert metrics["accuracy"] == pytest.approx(right["disturbed"])
     assert metrics["clean/accuracy"] == pytest.approx(right["clean"])
@@ -182,7 +186,7 @@ def test_outcomes_are_counted_and_sum_to_n(make: Make) -> None:
         assert sum(counts.values()) == metrics["n"] == 6
         assert counts[Outcome.FAILED] == 0
         assert counts == {"scored": 2, "unparsed": 2, "refused": 1, "empty": 1, "cut": 0, "failed": 0}
-    asked = cell.store.frame(last(cell.store, cell.name).info.run_id, "predictions.parquet")
+    asked = frame_of(cell.store, last(cell.store, cell.name).info.run_id, "predictions.parquet")
     assert Counter(asked["outcome"]) == {"scored": 4, "unparsed": 4, "refused": 2, "empty": 2}
     assert list(asked["reply"]) == [*says, *says], "every reply is kept word for word, read or not"
 
@@ -234,7 +238,7 @@ def ten(make: Make) -> tuple[Parrot, dict[tuple[str, str], Record], Store]:
 
 def test_the_clean_text_is_asked_once_for_ten_cells(ten: tuple[Parrot, dict[tuple[str, str], Record], Store]) -> None:
     model, records, store = ten
-    clean = store.frame(records["none", "low"].run, "predictions.parquet")["text"]
+    clean = frame_of(store, records["none", "low"].run, "predictions.parquet")["text"]
     counts = Counter(model.asked)
     assert {counts[text] for text in clean} == {1}
     assert set(counts.values()) == {1}, "nor is any other text asked twice"
@@ -243,7 +247,7 @@ def test_the_clean_text_is_asked_once_for_ten_cells(ten: tuple[Parrot, dict[tupl
 
 def test_all_cells_see_the_same_examples(ten: tuple[Parrot, dict[tuple[str, str], Record], Store]) -> None:
     _, records, store = ten
-    frames = [store.frame(record.run, "variants.parquet") for record in records.values()]
+    frames = [frame_of(store, record.run, "variants.parquet") for record in records.values()]
     assert len({(*frame["id"], *frame["original"]) for frame in frames}) == 1
     assert len({run_of(store, record).data.tags["data_hash"] for record in records.values()}) == 1
     assert len({record.key for record in records.values()}) == 10
@@ -258,7 +262,7 @@ def test_a_baseline_has_scores_but_no_change(ten: tuple[Parrot, dict[tuple[str, 
     assert "category" not in data.tags
     assert baseline.headline
     assert baseline.headline.baseline is None
-    frame = store.frame(baseline.run, "variants.parquet")
+    frame = frame_of(store, baseline.run, "variants.parquet")
     assert (frame["original"] == frame["disturbed"]).all()
 
 
@@ -267,7 +271,7 @@ def test_a_higher_level_contains_the_edits_of_a_lower_one(
     ten: tuple[Parrot, dict[tuple[str, str], Record], Store], name: str
 ) -> None:
     _, records, store = ten
-    frames = [store.frame(records[name, level].run, "variants.parquet") for level in ("low", "mid", "high")]
+    frames = [frame_of(store, records[name, level].run, "variants.parquet") for level in ("low", "mid", "high")]
     edits = [[{json.dumps(edit) for edit in json.loads(row)} for row in frame["edits"]] for frame in frames]
     assert all(low < mid < high for low, mid, high in zip(*edits, strict=True))
 
@@ -313,7 +317,7 @@ def test_what_became_of_the_cells_is_read_back_from_the_file_of_a_sweep(tmp_path
     ledger = Ledger(tmp_path / "new" / "cells.jsonl")
     assert ledger.read() == []
     records = [
-        Record("qa · é", "k1", study.DONE, "run", Headline("rougeL", 0.4, 0.5, "decrease", 6, 1.0)),
+        Record("qa · é", "k1", study.DONE, "run", Headline("rougeL", 0.4, 0.5, "decrease", 6)),
         Record("x", "k2", study.FAILED, error="two\nlines"),
     ]
     for record in records:

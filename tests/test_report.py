@@ -54,7 +54,7 @@ def test_every_csv_can_be_read(analysed: Ended, nine: Study) -> None:
 def test_a_study_without_runs_is_said_in_a_sentence(nine: Study, shared_cache: Path) -> None:
     ended = execute(nine.folder, shared_cache, "analyze.py", "study=never_run")
     assert ended.returncode == 2
-    assert "DataError: study 'never_run' has no finished cell" in ended.stderr
+    assert "DataError: there is no study 'never_run'" in ended.stderr
     assert "run.py" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert ended.stdout == ""

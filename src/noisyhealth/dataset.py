@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from noisyhealth import version
-from noisyhealth.errors import DataError
+from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.perturb.engine import Key, Perturbation, disturb, ranked
 from noisyhealth.records import Edit, Example, Training, Variant, Word
 from noisyhealth.sources import Source
@@ -57,6 +57,14 @@ class Split:
     test: int
     train: float
 
+    def __post_init__(self) -> None:
+        """Raise ConfigError for a share that is none, or a test set without texts."""
+        for name, share in (("prompt", self.prompt), ("train", self.train)):
+            if not 0 < share < 1:
+                raise ConfigError(f"data.split.{name}={share}: give a share between 0 and 1")
+        if self.test < 1:
+            raise ConfigError(f"data.split.test={self.test}: give at least 1 text")
+
 
 @dataclass(frozen=True)
 class Design:
@@ -69,6 +77,7 @@ class Design:
     tagger: Tagger
     seed: int
     settings: Mapping[str, object]
+    draw: int = 0
 
     @cached_property
     def hash(self) -> str:
@@ -83,7 +92,8 @@ class Build:
     """The kept examples of a task with their splits and variants.
 
     `variants[name, level]` holds a variant for each kept example, by id. `attrition` counts the texts
-    that were read and, for each reason, those that were left out. `hash` is that of the content.
+    that were read and, for each reason, those that were left out. `hash` is that of examples and splits: cells
+    that share it are tested on the same texts.
     """
 
     examples: tuple[Example, ...]
@@ -149,9 +159,7 @@ def build(design: Design) -> Build:
         )
     attrition["kept"] = len(kept)
     generative, encoder = _split(kept, design)
-    return Build(
-        tuple(kept), generative, encoder, variants, dict(attrition), _hash(kept, generative, encoder, variants)
-    )
+    return Build(tuple(kept), generative, encoder, variants, dict(attrition), _hash(kept, generative, encoder))
 
 
 def _clean(examples: Sequence[Example], design: Design) -> tuple[list[Example], Counter[str]]:
@@ -169,8 +177,10 @@ def _clean(examples: Sequence[Example], design: Design) -> tuple[list[Example], 
     for example in examples:
         if len(targets[example.text, example.question]) > 1:
             attrition["contradicts its twin"] += 1
-        elif example.text in seen or (example.group and example.group in seen):
+        elif example.text in seen:
             attrition["repeats another text"] += 1
+        elif example.group in seen:
+            attrition["is of a group already used"] += 1
         else:
             seen.update({example.text, example.group} - {""})
             usable.append(example)
@@ -190,7 +200,7 @@ def _variants(example: Example, words: Sequence[Word], design: Design) -> dict[t
         for level, rate in disturbance.levels.items():
             if disturbance.change and (not edits or not disturbance.nested):
                 drawn = "" if disturbance.nested else level
-                key = Key(design.seed, design.task, example.id, disturbance.name, drawn)
+                key = Key(design.seed, design.task, example.id, disturbance.name, drawn, design.draw)
                 edits = ranked(example.text, words, disturbance.change, key)
             variant = disturb(example.text, words, edits=edits, rate=rate, example=example.id)
             if variant is None:
@@ -222,19 +232,10 @@ def _split(kept: Sequence[Example], design: Design) -> tuple[dict[str, str], dic
     return generative, encoder
 
 
-def _hash(
-    kept: Sequence[Example],
-    generative: Mapping[str, str],
-    encoder: Mapping[str, str],
-    variants: Mapping[tuple[str, str], Mapping[str, Variant]],
-) -> str:
-    """Return the hash of everything a cell can read from a build."""
-    digest = sha256()
-    for row in _example_rows(kept, generative, encoder):
-        digest.update(json.dumps(row, sort_keys=True).encode())
-    for row in _variant_rows(variants):
-        digest.update(json.dumps(row, sort_keys=True).encode())
-    return digest.hexdigest()[:16]
+def _hash(kept: Sequence[Example], generative: Mapping[str, str], encoder: Mapping[str, str]) -> str:
+    """Return the hash of what makes cells comparable: the kept examples and their splits."""
+    rows = list(_example_rows(kept, generative, encoder))
+    return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _example_rows(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 
@@ -163,6 +165,8 @@ def _tags(cell: Cell, asked: Asked, key: str) -> dict[str, str]:
         "perturb": cell.perturb,
         "level": cell.level,
         "prompt": cell.prompt,
+        "prompt_hash": sha256(json.dumps(cell.resolved["prompt"], sort_keys=True).encode()).hexdigest()[:16],
+        "homophones": str(cell.resolved["homophones"]["_target_"]).rpartition(".")[2],
         "headline": cell.task.headline,
         "scenarios": ",".join(cell.task.scenarios),
         "cell_key": key,
@@ -174,7 +178,7 @@ def _tags(cell: Cell, asked: Asked, key: str) -> dict[str, str]:
 
 def _params(cell: Cell) -> dict[str, object]:
     """Return the choices and the settings as flat names: "model.temperature"."""
-    shown = {k: v for k, v in cell.resolved.items() if k in ("task", "model", "level", "data", "seed", "study")}
+    shown = {k: v for k, v in cell.resolved.items() if k in ("task", "model", "data", "seed", "study", "threads")}
     own = {} if not cell.rate else {"perturb": cell.resolved["perturb"]}
     return {"rate": cell.rate, "level": cell.level, "perturb": cell.perturb, **flat({**shown, **own})}
 

@@ -51,7 +51,11 @@ def write(store: Store, out: Path) -> None:
 
     Raises DataError when the study has no finished cell.
     """
-    runs = same_examples(_latest(store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'")))
+    if not store.exists():
+        raise DataError(
+            f"there is no study {store.study!r} at {store.uri}: run `python run.py study={store.study}` first"
+        )
+    runs = _latest(same_examples(store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'")))
     scores = frame(runs)
     if scores.empty:
         raise DataError(f"study {store.study!r} has no finished cell with a disturbed text: run `python run.py` first")
@@ -85,8 +89,14 @@ def _rows(run: Run) -> list[dict[str, Any]]:
     tags, metrics = run.data.tags, run.data.metrics
     if tags["perturb"] == "none":
         return []
-    shared: dict[str, Any] = {key: tags[key] for key in ("task", "model", "weights", "perturb", "level", "data_hash")}
-    shared |= {"n": int(metrics["n"]), "run_id": run.info.run_id, "rate": float(run.data.params["rate"])}
+    shared: dict[str, Any] = {key: tags[key] for key in ("task", "weights", "perturb", "level", "data_hash")}
+    # Two models may play one part ("gpt"): a row is of one of them.
+    shared |= {
+        "model": tags["answered_by"],
+        "n": int(metrics["n"]),
+        "run_id": run.info.run_id,
+        "rate": float(run.data.params["rate"]),
+    }
     rows = []
     for name in tags["scenarios"].split(","):
         value, baseline = metrics[name], metrics[f"clean/{name}"]
@@ -100,7 +110,7 @@ def _latest(runs: list[Run]) -> list[Run]:
     kept: dict[tuple[str, ...], Run] = {}
     for run in sorted(runs, key=lambda r: r.info.start_time):
         tags = run.data.tags
-        place = tuple(tags[key] for key in ("task", "model", "weights", "perturb", "level"))
+        place = tuple(tags[key] for key in ("task", "answered_by", "weights", "perturb", "level"))
         if place in kept:
             print(f"two runs of {' · '.join(place)}: {kept[place].info.run_id} is older and left out")
         kept[place] = run

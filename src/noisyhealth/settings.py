@@ -130,7 +130,9 @@ def _design(cfg: DictConfig) -> Design:
             "keep": kept,
             "valid_pos": sorted(cfg.valid_pos),
             "seed": int(cfg.seed),
+            "draw": int(cfg.draw),
         },
+        draw=int(cfg.draw),
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from noisyhealth.analysis import impact
 from noisyhealth.study import DONE, FAILED, Record
 
 if TYPE_CHECKING:
@@ -25,8 +26,13 @@ def summary(found: Headline) -> str:
     """Return a cell's headline score in words, with its n."""
     if found.baseline is None:
         return f"{found.name} {found.score:.3f} on {found.n} texts"
-    change = f"{(found.score - found.baseline) / found.baseline:+.1%}" if found.baseline else "undefined"
+    change = _change(found.score, found.baseline)
     return f"{found.name} {found.baseline:.3f} → {found.score:.3f} ({change}) {found.category}, {found.n} texts"
+
+
+def _change(score: float, baseline: float) -> str:
+    relative = impact.change(score, baseline)
+    return "undefined" if relative is None else f"{relative:+.1%}"
 
 
 def table(records: Sequence[Record]) -> None:
@@ -54,5 +60,5 @@ def _numbers(found: Headline | None) -> tuple[str, str, str, str]:
         return "", "", "", ""
     if found.baseline is None:
         return f"{found.score:.3f}", "", "", ""
-    change = f"{(found.score - found.baseline) / found.baseline:+.1%}" if found.baseline else "undefined"
+    change = _change(found.score, found.baseline)
     return f"{found.score:.3f}", f"{found.baseline:.3f}", change, found.category

@@ -108,8 +108,10 @@ class Hub:
 
     def read(self, task: str) -> list[Example]:
         """Return the examples of the task's dataset, all its splits together."""
-        from datasets import load_dataset
-
+        try:
+            from datasets import load_dataset
+        except ImportError:
+            raise DataError("data=hub needs the package datasets: pip install -e '.[hub]'") from None
         repo = self.repos[task]
         try:
             splits = load_dataset(repo)

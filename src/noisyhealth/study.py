@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from noisyhealth.records import Example, Query, Variant
 from noisyhealth.settings import Cell
 from noisyhealth.tracking.store import Headline
 
-DONE, REUSED, FAILED, KILLED = "done", "reused", "failed", "killed"
+DONE, REUSED, FAILED, KILLED, MISSING = "done", "reused", "failed", "killed", "not run"
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,10 @@ def asked(cell: Cell) -> Asked:
     build = _build(cell.design, cell.cache)
     cell.model.fit(cell.task.wording, build.training)
     examples = build.test
-    texts = build.variants[cell.perturb, cell.level] if cell.rate else {}
-    variants = tuple(texts.get(e.id) or Variant(e.id, e.text, (), 0, 0) for e in examples)
+    _check_targets(cell, build)
+    variants = tuple(_variant(build, cell, example) for example in examples)
     clean = tuple(cell.task.query(e, e.text) for e in examples)
     disturbed = tuple(cell.task.query(e, v.text) for e, v in zip(examples, variants, strict=True))
-    if not examples:
-        raise DataError(f"task {cell.task.name!r}: no example is left to test")
     return Asked(
         examples,
         variants,
@@ -69,6 +67,24 @@ def asked(cell: Cell) -> Asked:
         tuple(reply_key(cell.model, q) for q in disturbed),
         build,
     )
+
+
+def _variant(build: Build, cell: Cell, example: Example) -> Variant:
+    """Return the cell's variant of an example; the baseline's is the text itself."""
+    if cell.rate:
+        return build.variants[cell.perturb, cell.level][example.id]
+    any_level = next(iter(build.variants.values()))[example.id]
+    return replace(any_level, text=example.text, edits=())
+
+
+def _check_targets(cell: Cell, build: Build) -> None:
+    """Raise DataError when an example's answer is none of a closed task's labels."""
+    strange = [e for e in build.examples if cell.task.labels and e.target not in cell.task.labels]
+    if strange:
+        raise DataError(
+            f"task {cell.task.name!r}: example {strange[0].id!r} has the answer {strange[0].target!r}, none of "
+            f"task.labels={list(cell.task.labels)}: correct the labels, or map them with data.source.columns.*.targets"
+        )
 
 
 def _build(design: Design, folder: str) -> Build:
@@ -89,6 +105,7 @@ def key(cell: Cell, asked: Asked) -> str:
     scoring, the targets, the perturbation and its level, the seed, and the code.
     """
     whole = {
+        "answered_by": [cell.weights, cell.model.label],
         "replies": [asked.clean_keys, asked.disturbed_keys],
         "task": cell.resolved["task"],
         "build": asked.build.hash,

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 import hydra
+from filelock import FileLock
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
@@ -26,13 +27,14 @@ from tqdm import tqdm
 from noisyhealth import experiment, settings, show, study
 from noisyhealth.errors import NoisyHealthError
 from noisyhealth.models import loopback
-from noisyhealth.study import FAILED, KILLED, REUSED, Ledger, Record
+from noisyhealth.study import FAILED, KILLED, MISSING, REUSED, Ledger, Record
 from noisyhealth.tracking.store import Store
 
 # What the processes of one sweep share: Hydra's launchers hand the environment on.
 _NAME = "NOISYHEALTH_SWEEP"
 _LEDGER = "NOISYHEALTH_LEDGER"
 _PARENT = "NOISYHEALTH_PARENT"
+_CELLS = "NOISYHEALTH_CELLS"
 
 
 @dataclass
@@ -41,7 +43,7 @@ class _Sweep:
 
     store: Store | None = None
     parent: str = ""
-    cells: int = 1
+    planned: dict[str, str] = field(default_factory=dict)
     cache: str = ""
     bar: Any = None
     stop: Exception | None = None
@@ -76,6 +78,9 @@ def main(conf: Path) -> int:
         return 130
     except SystemExit as stopped:
         if not any(record.status == KILLED for record in _records()):
+            if _sweep.parent:  # a launcher gave up
+                _close("FAILED")
+                return 1
             return 0 if stopped.code in (0, None) else 2  # Hydra refused the command and has said why, or gave its help
         _close("KILLED")  # Lightning answers Ctrl-C during a fit by leaving the process
         return 130
@@ -93,16 +98,18 @@ def job(cfg: DictConfig) -> None:
         name = cell.name
         asked = study.asked(cell)
         key = study.key(cell, asked)
-        if any(record.key == key for record in ledger.read()):
-            return  # the sweep names this cell twice: a baseline has no level
-        record = experiment.run(cell, asked, key, os.environ.get(_PARENT, ""))
+        with FileLock(ledger.path.with_name(f"{key}.lock")):
+            if any(record.key == key for record in ledger.read()):
+                return  # the sweep names this cell twice: a baseline has no level
+            record = experiment.run(cell, asked, key, os.environ.get(_PARENT, ""))
+            ledger.add(record)
     except Exception as error:
         _keep_traceback(ledger, name)
         record = Record(name, key, FAILED, error=f"{type(error).__name__}: {error}")
+        ledger.add(record)
     except BaseException:
         ledger.add(Record(name, key, KILLED, error="interrupted"))
         raise
-    ledger.add(record)
     _tell(record, len(ledger.read()))
 
 
@@ -130,7 +137,9 @@ def _stopping() -> Iterator[None]:
     """End the command where something raises that says what is wrong with it."""
     try:
         yield
-    except (NoisyHealthError, HydraException, OmegaConfBaseException) as error:
+    except Exception as error:  # Hydra would make it a warning and start the cells
+        if not isinstance(error, NoisyHealthError | HydraException | OmegaConfBaseException):
+            traceback.print_exc()  # not one of those that say what to do: a bug, or a user's own part
         _sweep.stop = error
         raise _Stop from None
 
@@ -149,7 +158,9 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     keys = {study.key(cell, study.asked(cell)): cell for cell in cells}
     store = cells[0].store
     done = store.finished(list(keys))
-    _sweep.store, _sweep.cells, _sweep.cache = store, len(keys), cells[0].cache
+    _sweep.store, _sweep.cache = store, cells[0].cache
+    _sweep.planned = {key: cell.name for key, cell in keys.items()}
+    os.environ[_CELLS] = str(len(keys))
     if len(configs) > 1:
         again = f" ({len(configs) - len(keys)} more jobs name one of them again)" if len(configs) > len(keys) else ""
         print(f"{len(keys)} cells{again}: {len(done)} done before, {len(keys) - len(done)} to run.")
@@ -184,7 +195,7 @@ def _prepare(cfg: DictConfig) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(cfg.threads))
     os.environ.setdefault("MKL_NUM_THREADS", str(cfg.threads))
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    if str(cfg.weights.name) == "embedded":
+    if str(cfg.weights.name) == "embedded" and str(cfg.data.name) != "hub":
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 
@@ -195,14 +206,17 @@ def _keep_traceback(ledger: Ledger, name: str) -> None:
 
 def _tell(record: Record, place: int) -> None:
     """Print a finished cell's line above the bar."""
-    tqdm.write(show.line(record, place, _sweep.cells))
+    tqdm.write(show.line(record, place, int(os.environ.get(_CELLS, place))))
     sys.stdout.flush()
     if _sweep.bar is not None:
         _sweep.bar.update()
 
 
 def _records() -> list[Record]:
-    return _sweep.records or Ledger(Path(os.environ[_LEDGER])).read()
+    """Return what became of every planned cell, also of those that were not reached."""
+    records = _sweep.records or Ledger(Path(os.environ[_LEDGER])).read()
+    known = {record.key for record in records}
+    return [*records, *(Record(name, key, MISSING) for key, name in _sweep.planned.items() if key not in known)]
 
 
 def _close(status: str) -> None:
@@ -213,7 +227,7 @@ def _close(status: str) -> None:
         loopback.stop_all(_sweep.cache)
     if _sweep.store is not None and _sweep.parent:
         _sweep.store.end(_sweep.parent, status)
-    if _sweep.cells > 1:
+    if len(_sweep.planned) > 1:
         show.table(_records())
 
 

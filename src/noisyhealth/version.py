@@ -9,16 +9,16 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parent
 # What only reads runs cannot change them: mending a table must not make every cell run again.
-_READERS = ("report.py", "sweep.py", "analysis/inference.py")
+_READERS = ("report.py", "sweep.py", "show.py", "analysis/inference.py")
 
 
 @cache
 def of(*parts: str) -> str:
-    """Return the hash of the files of this package below the given parts; without parts, of all that runs a cell."""
+    """Return the hash of the code and tables below the given parts; without parts, of all code that runs a cell."""
     digest = sha256()
     for path in sorted(p for part in parts or (".",) for p in _files(_ROOT / part)):
         name = path.relative_to(_ROOT).as_posix()
-        if parts or name not in _READERS:
+        if parts or (path.suffix == ".py" and name not in _READERS):
             digest.update(f"{name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

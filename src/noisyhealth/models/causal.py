@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -217,16 +218,25 @@ def _common_beginning(prompts: Sequence[Tokens]) -> Tokens:
     return low[: min(size, min(map(len, prompts)) - 1)]
 
 
-def pick_dtype(dtype: str, accelerator: str = "cpu") -> str:
-    """Return the number format to compute in: `dtype`, or for "auto" bfloat16 where hardware has it."""
+def pick_dtype(dtype: str) -> str:
+    """Return the number format to compute in: `dtype`, or for "auto" bfloat16 where the hardware has it."""
     import torch
 
     if dtype != "auto":
         return dtype
-    if accelerator == "cuda":
+    if torch.cuda.is_available():
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
     native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
     return "bfloat16" if native else "float32"
+
+
+def runtime() -> str:
+    """Return what else the last digits of a likelihood depend on: libraries, device, threads."""
+    import torch
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    libraries = " ".join(f"{name} {version(name)}" for name in ("torch", "transformers"))
+    return f"{libraries} on {device}, {torch.get_num_threads()} threads"
 
 
 @cache

@@ -92,9 +92,9 @@ class Loopback:
 
     @property
     def identity(self) -> str:
-        """The weights' identity, the number format they are computed in, and the server's code."""
+        """The weights' identity, the number format and the libraries they are computed with, and the server's code."""
         code = version.of("models/loopback.py", "models/causal.py")
-        return f"{self.source.identity} {causal.pick_dtype(self.dtype)} on loopback by {code}"
+        return f"{self.source.identity} {causal.pick_dtype(self.dtype)} {causal.runtime()} on loopback by {code}"
 
     def check(self) -> None:
         """Raise WeightsError when the weights' package is missing."""

@@ -65,12 +65,14 @@ class Local:
             **as_mapping(self.source),
             "dtype": self._dtype,
             "template": self.template,
+            "lead": self.prompt.lead,
             "max_tokens": self.max_tokens,
             "stop": list(self.stop),
             "temperature": self.temperature,
             "frequency_penalty": self.frequency_penalty,
             "seed": self.seed,
             "calibration": self.calibration,
+            "runtime": causal.runtime(),
             "code": version.of("models/local.py", "models/causal.py"),
         }
 

@@ -11,9 +11,11 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from filelock import FileLock
 
 from noisyhealth.errors import StoreError
 from noisyhealth.records import Reply
@@ -53,16 +55,18 @@ class Journal:
     def _open(self) -> Iterator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-            try:
+            # Two processes that turn a new file into a write-ahead log at once lock each other out.
+            with FileLock(f"{self.path}.lock"), closing(self._connect()) as db:
                 db.execute("pragma journal_mode = wal")
-                db.execute("pragma synchronous = normal")
                 db.execute(_TABLE)
+            with closing(self._connect()) as db:
+                db.execute("pragma synchronous = normal")
                 yield db
-            finally:
-                db.close()
         except sqlite3.Error as error:
             raise StoreError(f"the journal {self.path} cannot be used: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=60, isolation_level=None)
 
 
 @dataclass(frozen=True)

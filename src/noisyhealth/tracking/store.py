@@ -14,12 +14,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import requests
 from filelock import FileLock
 
 from noisyhealth.errors import StoreError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
@@ -32,7 +32,7 @@ _PAGE = 1000
 class Headline:
     """The one score that stands for a run, the same on the clean texts, and what came of it.
 
-    `baseline` is None for a run on clean texts. `seconds` is what the cell took when it was run.
+    `baseline` is None for a run on clean texts.
     """
 
     name: str
@@ -40,7 +40,6 @@ class Headline:
     baseline: float | None
     category: str
     n: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -90,24 +89,33 @@ class Store:
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
         import logging
 
-        for name in ("alembic", "mlflow"):
-            logging.getLogger(name).setLevel(logging.WARNING)
         from mlflow import MlflowClient
 
-        self._try_file()
+        for name in ("alembic", "mlflow"):  # after the import, which sets them itself
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self._try()
         Path(self.lock).parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.lock):
             return MlflowClient(tracking_uri=self.uri)
 
-    def _try_file(self) -> None:
-        """Raise StoreError when an SQLite file cannot be opened: MLflow would try for minutes."""
+    def _try(self) -> None:
+        """Raise StoreError when nothing is there: MLflow would try for minutes."""
         _, sqlite, path = self.uri.partition("sqlite:///")
-        if sqlite:
-            try:
+        try:
+            if sqlite:
                 with closing(sqlite3.connect(path)) as file:
                     file.execute("pragma schema_version")
-            except sqlite3.Error as error:
-                raise StoreError(f"MLflow at {self.uri} cannot be used: {error}") from error
+            elif self.uri.startswith("http"):
+                requests.get(f"{self.uri.rstrip('/')}/health", timeout=10).raise_for_status()
+        except (sqlite3.Error, requests.RequestException) as error:
+            raise StoreError(
+                f"MLflow at {self.uri} cannot be used: {error}. Start it, set tracking.uri, or use tracking=local"
+            ) from error
+
+    def exists(self) -> bool:
+        """Return whether the study has been started; makes nothing."""
+        _, sqlite, path = self.uri.partition("sqlite:///")
+        return not (sqlite and not Path(path).exists()) and self.client.get_experiment_by_name(self.study) is not None
 
     def start(self, name: str, tags: Mapping[str, str], params: Mapping[str, object], parent: str = "") -> str:
         """Start a run and return its id; interrupted in between, the run ends as KILLED."""
@@ -130,7 +138,7 @@ class Store:
         texts = {key: str(value) for key, value in params.items()}
         hashes = {key: f"sha256:{sha256(text.encode()).hexdigest()}" for key, text in texts.items()}
         short = {key: text if len(text) <= _PARAM_LIMIT else hashes[key] for key, text in texts.items()}
-        self.client.log_batch(run, params=[Param(key, text) for key, text in short.items()])
+        self.client.log_batch(run, params=[Param(_UNFIT.sub("_", key), text) for key, text in short.items()])
 
     def log(self, run: str, metrics: Mapping[str, float], tags: Mapping[str, str], folder: Path) -> None:
         """Log metrics, tags and every file of a folder; a number that is not finite is an error."""
@@ -171,7 +179,6 @@ class Store:
             baseline=data.metrics.get(f"clean/{name}"),
             category=data.tags.get("category", ""),
             n=int(data.metrics["n"]),
-            seconds=data.metrics["seconds/total"],
         )
 
     def runs(self, query: str = "") -> list[Run]:
@@ -183,9 +190,3 @@ class Store:
             runs += page
             if not (token := page.token):
                 return runs
-
-    def frame(self, run: str, artifact: str) -> pd.DataFrame:
-        """Return a Parquet artifact of a run."""
-        import pandas as pd
-
-        return pd.read_parquet(self.client.download_artifacts(run, artifact))

@@ -5,12 +5,11 @@ fit(training) -> remembered;  predict(queries) -> fit made or found in `<cache>/
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from noisyhealth.models.encoder.recipe import Recipe, fit_key
 from noisyhealth.models.weights import Source, as_mapping, made_once
@@ -89,11 +88,6 @@ class Encoder:
         """Return how the model was fitted, and the curves of the fit."""
         found = {"fit.json": self._folder() / "fit.json", "fit_curves.csv": self._folder() / "metrics.csv"}
         return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.is_file()}
-
-    def fit_info(self) -> Mapping[str, Any] | None:
-        """Return what is known of the fit (examples, epochs, validation score, seconds), None before it is made."""
-        path = self._folder() / "fit.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         """Yield one reply a query, short texts first; fine-tunes before the first one where no fit is kept.

@@ -82,7 +82,7 @@ def _need_examples(training: Training) -> None:
     for name, part in (("train", training.train), ("validation", training.validation)):
         if not part:
             raise DataError(
-                f"the {name} set is empty, and fine-tuning needs one: give more texts, or lower data.test_size or the "
+                f"the {name} set is empty, and fine-tuning needs one: give more texts, or lower data.split.test or the "
                 "share that goes to the other sets"
             )
 
