@@ -31,7 +31,7 @@ STUDY = (
     Disturbance("homophone", {"low": 0.1, "mid": 0.2, "high": 0.3}, True, Homophone(Table())),
     Disturbance("redact", {"low": 0.1, "mid": 0.3, "high": 0.5}, True, Redact()),
 )
-SPLIT = Split(prompt=0.2, test=24, train=0.8)
+SPLIT = Split(prompt=0.2, test=20, train=0.8)
 
 
 def design(task: str, source: Source | None = None, **changes: object) -> Design:
@@ -93,11 +93,11 @@ def test_splits_are_disjoint_and_their_shares_are_right(task: str, built: dict[s
     n = len(build.examples)
     assert Counter(build.generative.values()) == {
         "prompt": round(n * 0.2),
-        "test": 24,
-        "validation": n - round(n * 0.2) - 24,
+        "test": 20,
+        "validation": n - round(n * 0.2) - 20,
     }
-    trained = round((n - 24) * 0.8)
-    assert Counter(build.encoder.values()) == {"test": 24, "train": trained, "validation": n - 24 - trained}
+    trained = round((n - 20) * 0.8)
+    assert Counter(build.encoder.values()) == {"test": 20, "train": trained, "validation": n - 20 - trained}
     assert {e.id for e in build.examples} == set(build.generative) == set(build.encoder)
 
 

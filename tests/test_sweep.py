@@ -4,7 +4,7 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,29 +158,39 @@ def test_a_single_cell_that_is_done_says_so(nine: Study, run: Command) -> None:
     assert len(runs(nine.folder)) == 9
 
 
+def test_two_workers_run_every_cell_once(nine: Study, run: Command) -> None:
+    grid = ("-m", "model=majority", "perturb=none,typo", "level=low,mid", "data.split.test=6", "study=workers")
+    ended = run(*grid, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    assert ended.returncode == 0, ended.stderr
+    assert Counter(table(ended).values()) == {"done": 3}  # the baseline stands there twice
+    assert list(statuses(nine.folder, study="workers").values()) == ["FINISHED"] * 3
+    assert len(runs(nine.folder, study="workers")) == 3
+
+
 @pytest.mark.slow
 def test_an_interrupted_sweep_keeps_what_is_finished_and_goes_on_from_there(
     nine: Study, run: Command, shared_cache: Path
 ) -> None:
     # A seed of its own: no other test's replies may answer for this one.
-    grid = ("-m", "model=llama", "perturb=none,typo", "level=low,mid", "data.split.test=10", "seed=77", "study=cut")
+    grid = ("-m", "model=gpt", "perturb=none,typo", "level=low,mid", "data.split.test=10", "seed=77", "study=cut")
     with started(nine.folder, shared_cache, "run.py", *grid) as sweep:
         assert sweep.stdout
         for line in sweep.stdout:
             if line.startswith("[1/"):
                 break
         wait_for(lambda: rows(nine.folder / "mlflow.db", "runs where status = 'RUNNING'") == 2, 60)  # sweep and cell
-        time.sleep(0.2)
+        assert servers_of(sweep.pid)
         os.kill(sweep.pid, signal.SIGINT)
         said, warned = sweep.communicate(timeout=60)
     assert sweep.returncode == 130
     assert "the same command goes on from here" in warned
     assert "Traceback" not in warned
-    assert "1 done, 1 killed" in said
+    assert "1 done, 1 killed, 1 not run" in said
     first, second = runs(nine.folder, study="cut")
     assert (first.info.status, second.info.status) == ("FINISHED", "KILLED")
     assert statuses(nine.folder, "sweep", "cut").popitem()[1] == "KILLED"
     assert not processes_of(sweep.pid)
+    wait_for(lambda: not servers_of(sweep.pid), 20)
     kept = rows(shared_cache / "journal.sqlite", "replies")
 
     again = run(*grid)
@@ -211,6 +221,15 @@ def processes_of(session: int) -> list[int]:
             except ProcessLookupError:
                 pass
     return found
+
+
+def servers_of(owner: int) -> list[str]:
+    """Return the loopback servers that a sweep started; they live in sessions of their own."""
+    lines = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            lines.append(entry.read_bytes().replace(b"\0", b" ").decode())
+    return [line for line in lines if f"--owner {owner} " in line]
 
 
 def rows(path: Path, table: str) -> int:
