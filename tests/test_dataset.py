@@ -20,7 +20,7 @@ from noisyhealth.perturb.homophone import Homophone
 from noisyhealth.perturb.redact import Redact
 from noisyhealth.perturb.typo import Typo
 from noisyhealth.records import Edit, Example
-from noisyhealth.sources import Columns, Files, Sample, Source
+from noisyhealth.sources import Columns, Files, LeftOut, Sample, Source
 from noisyhealth.text.homophones import Table
 from noisyhealth.text.tagger import Tagger
 
@@ -342,7 +342,8 @@ def put(folder: Path, kind: str) -> str:
 
 
 def read(path: str, columns: Columns = COLUMNS) -> list[Example]:
-    return Files({"sentiment": path}, {"sentiment": columns}).read("sentiment")
+    rows = Files({"sentiment": path}, {"sentiment": columns}).read("sentiment")
+    return [row for row in rows if isinstance(row, Example)]
 
 
 @pytest.mark.parametrize(
@@ -371,6 +372,26 @@ def test_an_id_column_names_the_examples_and_without_one_their_text_does(tmp_pat
     assert [e.id for e in read(path)] == [e.id for e in read(put(tmp_path, "parquet"))]
 
 
+def test_rows_without_a_text_a_target_or_a_mapped_label_are_counted_by_reason(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text,mood,who\nfine,1,a\nbad,0,b\n ,1,c\nno label,,d\nneither,7,e\nnor this,7,f\n")
+    rows = Files({"sentiment": str(path)}, {"sentiment": COLUMNS}).read("sentiment")
+    assert Counter(row.reason for row in rows if isinstance(row, LeftOut)) == {
+        "has no text": 1,
+        "has no target": 1,
+        "has a target that is not mapped": 2,
+    }
+    attrition = small([*written(14), *rows]).attrition
+    assert attrition["read"] == 20
+    assert attrition["has a target that is not mapped"] == 2
+
+
+def test_a_misspelt_label_in_the_map_is_an_error_that_names_both(tmp_path: Path) -> None:
+    columns = replace(COLUMNS, targets={"O": "negative", "1": "positive"})
+    with pytest.raises(DataError, match=r"targets maps O, which no row .* and not 0, 7, which some have"):
+        read(put(tmp_path, "csv"), columns)
+
+
 @pytest.mark.parametrize("column", ["text", "target", "question", "group", "id"])
 def test_a_missing_column_is_an_error_with_file_row_and_columns(column: str, tmp_path: Path) -> None:
     path = put(tmp_path, "csv")
@@ -385,7 +406,7 @@ def test_a_missing_column_is_an_error_with_file_row_and_columns(column: str, tmp
         ("rows.jsonl", b'{"text": "a", "mood": "1", "who": ""}\n{"text": ', r"rows\.jsonl, line 2: not JSON"),
         ("rows.csv", b"text,mood,who\n", "the file holds no text"),
         ("rows.csv", b"text,mood,who\n ,1,a\n", "the file holds no text"),
-        ("rows.csv", b"text,mood,who\nneither,7,a\n", "the file holds no text"),
+        ("rows.csv", b"text,mood,who\nneither,7,a\n", "targets maps 0, 1, which no row .* and not 7, which some have"),
         ("rows.csv", "text,mood,who\ncafé,1,a\n".encode("latin-1"), r"rows\.csv: not UTF-8 .* save the file as UTF-8"),
         ("rows.xlsx", b"x", r"rows\.xlsx: cannot read '\.xlsx' files; give CSV, TSV, JSONL or Parquet"),
         ("rows", b"x", "cannot read '' files"),

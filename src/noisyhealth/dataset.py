@@ -25,7 +25,7 @@ from noisyhealth import version
 from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.perturb.engine import Key, Perturbation, disturb, ranked
 from noisyhealth.records import Edit, Example, Training, Variant, Word
-from noisyhealth.sources import Source
+from noisyhealth.sources import LeftOut, Source
 from noisyhealth.text import tagger
 from noisyhealth.text.tagger import Tagger
 
@@ -162,13 +162,15 @@ def build(design: Design) -> Build:
     return Build(tuple(kept), generative, encoder, variants, dict(attrition), _hash(kept, generative, encoder))
 
 
-def _clean(examples: Sequence[Example], design: Design) -> tuple[list[Example], Counter[str]]:
+def _clean(rows: Sequence[Example | LeftOut], design: Design) -> tuple[list[Example], Counter[str]]:
     """Return the examples that can be used, and the counts of the others by reason.
 
     A text that stands there twice is used once; one with two different targets is not used at all, since
     neither can be called right; of the questions on one note the first is used.
     """
-    attrition: Counter[str] = Counter(read=len(examples))
+    attrition: Counter[str] = Counter(read=len(rows))
+    attrition.update(row.reason for row in rows if isinstance(row, LeftOut))
+    examples = [row for row in rows if isinstance(row, Example)]
     targets: dict[tuple[str, str], set[str]] = {}
     for example in examples:
         targets.setdefault((example.text, example.question), set()).add(example.target)
@@ -222,7 +224,8 @@ def _split(kept: Sequence[Example], design: Design) -> tuple[dict[str, str], dic
     if prompts == 0 or not tested or len(rest) == len(tested):
         raise DataError(
             f"task {design.task!r}: {len(ids)} kept texts are too few for data.split.prompt={design.split.prompt} "
-            f"and data.split.test={design.split.test} with texts left to validate on: lower data.split.test"
+            f"and data.split.test={design.split.test} with texts left to validate on: lower data.split.test to at most "
+            f"{max(len(rest) - 1, 0)}"
         )
     generative = dict.fromkeys(ids[:prompts], PROMPT) | dict.fromkeys(rest, VALIDATION) | dict.fromkeys(tested, TEST)
     others = [i for i in ids if generative[i] != TEST]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from importlib.resources import files
@@ -17,6 +17,13 @@ from noisyhealth.records import Example
 Row: TypeAlias = Mapping[str, object]
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A row that gives no example; `reason` is what the row is counted under."""
+
+    reason: str
+
+
 class Source(Protocol):
     """A place that has texts for a task."""
 
@@ -25,8 +32,11 @@ class Source(Protocol):
         """The source's name, for tables."""
         ...
 
-    def read(self, task: str) -> list[Example]:
-        """Return the task's examples; raises DataError with file, row and column."""
+    def read(self, task: str) -> Sequence[Example | LeftOut]:
+        """Return an example for each row, or why the row gives none.
+
+        Raises DataError with file, row and column.
+        """
         ...
 
     def state(self, task: str) -> str:
@@ -52,7 +62,7 @@ class Sample:
 
     name: str = "sample"
 
-    def read(self, task: str) -> list[Example]:
+    def read(self, task: str) -> Sequence[Example | LeftOut]:
         """Return the sample texts of a task."""
         path = files("noisyhealth.data") / "sample" / f"{task}.jsonl"
         if not path.is_file():
@@ -74,14 +84,14 @@ class Files:
     columns: Mapping[str, Columns]
     name: str = "files"
 
-    def read(self, task: str) -> list[Example]:
+    def read(self, task: str) -> Sequence[Example | LeftOut]:
         """Return the examples of the task's file."""
         path = self._path(task)
         try:
             examples = list(_examples(_rows(path), self.columns[task], str(path)))
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: not UTF-8 ({error}): save the file as UTF-8") from None
-        if not examples:
+        if not any(isinstance(row, Example) for row in examples):
             raise DataError(f"{path}: the file holds no text")
         return examples
 
@@ -106,7 +116,7 @@ class Hub:
     columns: Mapping[str, Columns]
     name: str = "hub"
 
-    def read(self, task: str) -> list[Example]:
+    def read(self, task: str) -> Sequence[Example | LeftOut]:
         """Return the examples of the task's dataset, all its splits together."""
         try:
             from datasets import load_dataset
@@ -154,20 +164,33 @@ def _parsed(line: str, path: Path, number: int) -> Row:
     return row
 
 
-def _examples(rows: Iterable[Row], columns: Columns, origin: str) -> Iterator[Example]:
-    """Yield the examples of rows; a row whose target is not among the mapped ones is not the task's."""
+def _examples(rows: Iterable[Row], columns: Columns, origin: str) -> Iterator[Example | LeftOut]:
+    """Yield an example for each row, or why there is none; a label that `targets` does not name is another task's.
+
+    Raises DataError when `targets` names a label that no row has, and rows have others: a misspelt one would
+    leave texts out.
+    """
+    met: set[str] = set()
     for number, row in enumerate(rows, 1):
         text, target = _cell(row, columns.text, origin, number), _cell(row, columns.target, origin, number)
-        if columns.targets is not None:
-            if target not in columns.targets:
-                continue
-            target = columns.targets[target]
-        if not text.strip() or not target.strip():
-            continue
-        question = _cell(row, columns.question, origin, number) if columns.question else ""
-        name = _cell(row, columns.id, origin, number) if columns.id else sha256(text.encode()).hexdigest()[:16]
-        group = _cell(row, columns.group, origin, number) if columns.group else ""
-        yield Example(name, text, target, question, group)
+        met.add(target)
+        if not text.strip():
+            yield LeftOut("has no text")
+        elif not target.strip():
+            yield LeftOut("has no target")
+        elif columns.targets is not None and target not in columns.targets:
+            yield LeftOut("has a target that is not mapped")
+        else:
+            question = _cell(row, columns.question, origin, number) if columns.question else ""
+            name = _cell(row, columns.id, origin, number) if columns.id else sha256(text.encode()).hexdigest()[:16]
+            group = _cell(row, columns.group, origin, number) if columns.group else ""
+            yield Example(name, text, (columns.targets or {}).get(target, target), question, group)
+    unmet, unmapped = set(columns.targets or ()) - met, met - set(columns.targets or met) - {""}
+    if unmet and unmapped:
+        raise DataError(
+            f"{origin}: targets maps {', '.join(sorted(unmet))}, which no row has in {columns.target!r}, and not "
+            f"{', '.join(sorted(unmapped)[:20])}, which some have: is a label misspelt?"
+        )
 
 
 def _cell(row: Row, column: str, origin: str, number: int) -> str:

@@ -83,7 +83,8 @@ def _check_targets(cell: Cell, build: Build) -> None:
     if strange:
         raise DataError(
             f"task {cell.task.name!r}: example {strange[0].id!r} has the answer {strange[0].target!r}, none of "
-            f"task.labels={list(cell.task.labels)}: correct the labels, or map them with data.source.columns.*.targets"
+            f"task.labels={list(cell.task.labels)}: correct the labels, or map them with "
+            f"'data.source.columns.{cell.task.name}.targets={{yours: {cell.task.labels[0]}, ...}}'"
         )
 
 
