@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from noisyhealth.analysis import impact
@@ -20,6 +20,16 @@ def line(record: Record, place: int, cells: int) -> str:
     if record.headline is None:
         return f"{count}{record.status.upper()} {record.error}"
     return count + summary(record.headline) + ("" if record.status == DONE else f"  ({record.status})")
+
+
+def kept(task: str, attrition: Mapping[str, int]) -> str:
+    """Return how many texts of a task are kept, and for each reason how many are not.
+
+    >>> kept("qa", {"read": 9, "has no text": 1, "cannot reach typo high": 2, "kept": 6})
+    'qa: 6 of 9 texts kept; 1 has no text, 2 cannot reach typo high'
+    """
+    reasons = ", ".join(f"{n} {why}" for why, n in attrition.items() if why not in ("read", "kept"))
+    return f"{task}: {attrition['kept']} of {attrition['read']} texts kept{'; ' if reasons else ''}{reasons}"
 
 
 def summary(found: Headline) -> str:

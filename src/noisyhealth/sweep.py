@@ -155,7 +155,8 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         model.check()
     for task in {cell.task.name: cell.task for cell in cells}.values():
         task.check()
-    keys = {study.key(cell, study.asked(cell)): cell for cell in cells}
+    asked = [study.asked(cell) for cell in cells]
+    keys = {study.key(cell, what): cell for cell, what in zip(cells, asked, strict=True)}
     store = cells[0].store
     done = store.finished(list(keys))
     _sweep.store, _sweep.cache = store, cells[0].cache
@@ -164,6 +165,8 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     if len(configs) > 1:
         again = f" ({len(configs) - len(keys)} more jobs name one of them again)" if len(configs) > len(keys) else ""
         print(f"{len(keys)} cells{again}: {len(done)} done before, {len(keys) - len(done)} to run.")
+    for name, build in {cell.task.name: what.build for cell, what in zip(cells, asked, strict=True)}.items():
+        print(show.kept(name, build.attrition))
     if len(done) == len(keys):
         _sweep.records = [experiment.record(keys[k], k, REUSED, run) for k, run in done.items()]
         if len(configs) == 1:

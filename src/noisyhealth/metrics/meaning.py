@@ -67,7 +67,9 @@ def _load(folder: Path, layers: int) -> "tuple[PreTrainedModel, PreTrainedTokeni
     """
     import torch
     from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     if not (folder / "config.json").is_file():
         raise WeightsError(f"{folder} has no config.json: name the folder of a transformers encoder for BERTScore")
     model = AutoModel.from_pretrained(folder, dtype=torch.float32, local_files_only=True).eval()
