@@ -25,7 +25,7 @@ from pathlib import Path
 from make_medical_terms import POS_FILES, TABLES, debian_version, read_wordnet
 from wordfreq import zipf_frequency
 
-TABLE_VERSION = 1
+TABLE_VERSION = 2
 KEPT = 3  # candidates a word
 WORDS = Path("/usr/share/dict/american-english")  # of wamerican
 CONTRACTED_ZIPF = 3.5  # don't, patient's
@@ -54,11 +54,12 @@ KEY = re.compile(r"(?=.*[aeiouy])[a-z]['a-z]*[a-z]")
 RESPELLED = "lite nite thru tho altho thoro rite tonite donut hiccough yea nope nah gonna wanna"
 # Words that would offend in a published dataset, whatever they sound like.
 OFFENSIVE = (
-    "arse ass bastard bitch chink cock coon crap cum cunt dago dick dyke fag faggot fuck fucker gook honky hooker kike "
+    "arse ass bastard bitch chink cock coon crap cum cunt dago dick dyke fag faggot fuck fucker gook ho hoe hoes honky "
+    "hooker hos kike "
     "lynch nigga nigger paki piss prick rape rapist shit slut spic spick tit tranny wank wanker whore wop"
 )
 LEFT_OUT = frozenset(RESPELLED.split() + OFFENSIVE.split())
-ENDING = re.compile("(?<=...)(e|es|s|ed|d|ing|ly|y|er|ers|or|ors|al|ally|ic|ness|est)$")
+ENDING = re.compile("(?<=...)(e|es|s|ed|d|ing|ly|y|er|ers|or|ors|al|ally|ic|ness|est|ant|ance|able|ably|ary|ion)$")
 PREFIXES = frozenset(["a", "be", "de", "dis", "en", "il", "im", "in", "ir", "non", "pre", "re", "un"])
 SPELLINGS = (
     ("our", "or"),

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from noisyhealth import experiment, settings, study
 from noisyhealth.errors import CallError, ConfigError, StoreError
-from noisyhealth.perturb.engine import replay
+from noisyhealth.perturb.engine import distance, replay
 from noisyhealth.records import Edit, Outcome, Query, Reply, Training
 from noisyhealth.settings import Cell
 from noisyhealth.study import Ledger, Record
@@ -115,10 +115,30 @@ def test_a_finished_run_keeps_all_that_its_numbers_rest_on(done: tuple[Cell, Rec
     folder = artifact(cell.store, record.run, "")
     hashes = json.loads((folder / "manifest.json").read_text())
     kept = {path.name for path in folder.iterdir()} - {"manifest.json"}
-    assert kept >= {"config.yaml", "variants.parquet", "predictions.parquet", "prompt.txt", "environment.json"}
+    assert kept >= {
+        "config.yaml",
+        "variants.parquet",
+        "predictions.parquet",
+        "prompt.txt",
+        "environment.json",
+        "dataset.json",
+    }
     assert hashes == {name: sha256((folder / name).read_bytes()).hexdigest() for name in kept}
     assert yaml.safe_load((folder / "config.yaml").read_text()) == cell.resolved
     assert json.loads((folder / "environment.json").read_text())["packages"]["mlflow"]
+    assert json.loads((folder / "dataset.json").read_text(encoding="utf-8")) == study.asked(cell).build.facts
+
+
+def test_the_dose_and_what_it_touched_are_means_over_the_texts(done: tuple[Cell, Record]) -> None:
+    cell, record = done
+    metrics = run_of(cell.store, record).data.metrics
+    texts = frame_of(cell.store, record.run, "variants.parquet")
+    for name in ("words", "valid_words", "characters", "edit_distance", "medical"):
+        assert metrics[f"dose/{name}"] == pytest.approx(texts[f"dose_{name}"].mean())
+    assert metrics["dose/edits"] == pytest.approx(texts["edited_words"].mean())
+    flags = [{flag for edit in json.loads(edits) for flag in edit["flags"]} for edits in texts["edits"]]
+    for flag in ("negation", "number", "laterality", "drug"):
+        assert metrics[f"touched/{flag}"] == pytest.approx(sum(flag in found for found in flags) / 6)
 
 
 def test_every_example_can_be_followed_from_its_text_to_its_value(done: tuple[Cell, Record]) -> None:
@@ -130,7 +150,7 @@ def test_every_example_can_be_followed_from_its_text_to_its_value(done: tuple[Ce
     for row in asked.itertuples():
         pair = texts.loc[row.id]
         assert row.text == pair["original" if row.version == "clean" else "disturbed"]
-        assert row.text in row.request
+        assert row.text in json.loads(row.request).values()
         assert row.target in ("positive", "negative")
         assert (row.reply, row.value, row.outcome) == (row.value, row.value, "scored")
         assert row.right == (row.value == row.target)
@@ -142,8 +162,10 @@ def test_the_kept_edits_replayed_on_the_original_give_the_disturbed_text(done: t
     for row in frame_of(cell.store, record.run, "variants.parquet").itertuples():
         edits = [Edit(**edit) for edit in json.loads(row.edits)]
         assert replay(row.original, edits) == row.disturbed != row.original
-        assert len(edits) == row.edited_words == round(row.words * 0.3 + 1e-9)
-        assert row.edited_words <= row.valid_words <= row.words
+        assert len(edits) == row.edited_words == round(row.dose_total_words * 0.3 + 1e-9)
+        assert row.edited_words <= row.dose_total_valid_words <= row.dose_total_words
+        assert row.dose_words == pytest.approx(row.edited_words / row.dose_total_words)
+        assert row.dose_edit_distance == sum(map(distance, edits)) > 0
 
 
 def test_the_scores_follow_from_the_kept_predictions(done: tuple[Cell, Record]) -> None:

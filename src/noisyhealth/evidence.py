@@ -46,9 +46,11 @@ def write(folder: Path, cell: Cell, asked: Asked, result: Result) -> None:
     (folder / "prompt.txt").write_text(_prompt(cell, asked), encoding="utf-8")
     (folder / "environment.json").write_text(json.dumps(environment(), indent=2), encoding="utf-8")
     (folder / "dataset.json").write_text(
-        json.dumps({"hash": asked.build.hash, "attrition": dict(asked.build.attrition)}, indent=2), encoding="utf-8"
+        json.dumps(dict(asked.build.facts), indent=2, ensure_ascii=False), encoding="utf-8"
     )
-    pq.write_table(pa.Table.from_pylist(list(_variants(asked))), folder / "variants.parquet", compression="zstd")
+    pq.write_table(
+        pa.Table.from_pylist(list(_variants(asked, cell.field))), folder / "variants.parquet", compression="zstd"
+    )
     pq.write_table(
         pa.Table.from_pylist(list(_predictions(cell, asked, result))),
         folder / "predictions.parquet",
@@ -98,17 +100,15 @@ def _prompt(cell: Cell, asked: Asked) -> str:
     return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in messages)
 
 
-def _variants(asked: Asked) -> Iterator[dict[str, object]]:
+def _variants(asked: Asked, field: str) -> Iterator[dict[str, object]]:
     for example, variant in zip(asked.examples, asked.variants, strict=True):
         yield {
             "id": example.id,
-            "original": example.text,
+            "original": getattr(example, field),
             "disturbed": variant.text,
-            "edits": json.dumps([asdict(edit) for edit in variant.edits], ensure_ascii=False),
+            "edits": json.dumps([edit._asdict() for edit in variant.edits], ensure_ascii=False),
             "edited_words": len(variant.edits),
-            "words": variant.words,
-            "valid_words": variant.valid,
-            "medical_edits": sum(edit.medical for edit in variant.edits),
+            **{f"dose_{name}": value for name, value in asdict(variant.dose).items()},
         }
 
 

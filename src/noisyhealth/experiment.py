@@ -20,6 +20,7 @@ from noisyhealth.models.model import Model
 from noisyhealth.records import Outcome, Query, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record
+from noisyhealth.text.flags import FLAGS
 from noisyhealth.tracking.journal import Journal, for_query
 
 
@@ -130,13 +131,20 @@ def _changes(result: Result) -> Scores:
 
 
 def _dose(asked: Asked) -> Scores:
-    """Return what the disturbance really was, as means over the texts: fractions, 0 to 1."""
-    edited = [len(v.edits) for v in asked.variants]
+    """Return what the disturbance really was, as means over the texts.
+
+    `touched/...`: fraction of the texts in which a negation, a number, a side or a drug name was touched.
+    """
+    doses = [variant.dose for variant in asked.variants]
+    touched = [{flag for edit in variant.edits for flag in edit.flags} for variant in asked.variants]
     return {
-        "dose/words": fmean(n / v.words for n, v in zip(edited, asked.variants, strict=True)),
-        "dose/valid_words": fmean(n / v.valid for n, v in zip(edited, asked.variants, strict=True)),
-        "dose/medical_share": sum(e.medical for v in asked.variants for e in v.edits) / sum(edited),
-        "dose/edits": fmean(edited),
+        "dose/words": fmean(dose.words for dose in doses),
+        "dose/valid_words": fmean(dose.valid_words for dose in doses),
+        "dose/characters": fmean(dose.characters for dose in doses),
+        "dose/edit_distance": fmean(dose.edit_distance for dose in doses),
+        "dose/medical": fmean(dose.medical for dose in doses),
+        "dose/edits": fmean(len(variant.edits) for variant in asked.variants),
+        **{f"touched/{flag}": fmean(flag in found for found in touched) for flag in FLAGS},
     }
 
 

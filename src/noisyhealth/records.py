@@ -8,7 +8,7 @@ Nothing here does anything: every rule lives in the part that makes the value.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Scores: TypeAlias = dict[str, float]
 
@@ -50,12 +50,12 @@ class Word:
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(NamedTuple):
     """A span of the original text and what stands there afterwards.
 
     `start` counts characters of the original. `op` says what was done (for a typo, each
-    operation joined by +). `word` is the index of the disturbed word in the text.
+    operation joined by +). `word` is the index of the disturbed word in the text. `flags` name what
+    the word was or became that can change a reading: negation, number, laterality, drug.
     """
 
     start: int
@@ -65,20 +65,36 @@ class Edit:
     pos: str
     medical: bool
     word: int
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dose:
+    """What a disturbance really was, for one text.
+
+    `words`, `valid_words`: fraction of them edited, 0 to 1. `edit_distance`: characters inserted, deleted,
+    substituted or transposed (optimal string alignment, summed over the edits); `characters`: the same as a
+    fraction of the original's characters. `medical`: fraction of the edits that touch a medical word, 0 without edits.
+    `total_words`, `total_valid_words`: how many the original has.
+    """
+
+    words: float = 0.0
+    valid_words: float = 0.0
+    characters: float = 0.0
+    edit_distance: int = 0
+    medical: float = 0.0
+    total_words: int = 0
+    total_valid_words: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A text disturbed to one level; replaying `edits` on the original gives `text`.
-
-    `words` and `valid` are the numbers of words and valid words of the original.
-    """
+    """A text disturbed to one level; replaying `edits` on the original gives `text`."""
 
     id: str
     text: str
     edits: tuple[Edit, ...]
-    words: int
-    valid: int
+    dose: Dose
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import hydra
+from hydra import initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError
 
-from noisyhealth.dataset import Design, Disturbance, Split
+from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.errors import ConfigError
 from noisyhealth.models.model import Model
-from noisyhealth.sources import Source
+from noisyhealth.sources.source import Source
 from noisyhealth.tasks.task import Task
 from noisyhealth.text.tagger import Tagger
 from noisyhealth.tracking.store import Store
@@ -27,8 +31,9 @@ NONE = "none"
 class Cell:
     """One task, one model, one perturbation, one level, and all they need.
 
-    `rate`: fraction of all words, 0 for the baseline, whose level is "none". `resolved` is the
-    configuration as plain values, for the record.
+    `rate`: fraction of all words (or of the perturbation's unit), 0 for the baseline, whose level is "none".
+    `field`: what is disturbed, the text or the question on it. `resolved` is the configuration as plain
+    values, for the record.
     """
 
     task: Task
@@ -36,6 +41,7 @@ class Cell:
     perturb: str
     level: str
     rate: float
+    field: str
     weights: str
     prompt: str
     design: Design
@@ -63,14 +69,28 @@ def cell(cfg: DictConfig) -> Cell:
         perturb=str(cfg.perturb.name),
         level=NONE if baseline else str(cfg.level.name),
         rate=rate,
+        field=str(cfg.perturb.field),
         weights=str(cfg.weights.name),
         prompt=str(cfg.prompt.name),
-        design=_design(cfg),
+        design=design(cfg),
         seed=int(cfg.seed),
         cache=str(cfg.cache),
         store=store(cfg),
         resolved=_plain(cfg),
     )
+
+
+def compose(conf: Path, given: Sequence[str]) -> list[DictConfig]:
+    """Return the configurations that settings of the command line name; commas make several.
+
+    Raises ConfigError where the configuration folder is not there.
+    """
+    if not conf.is_dir():
+        raise ConfigError(f"{conf}: no configuration there; run this from a checkout installed with `make install`")
+    overrides = OverridesParser.create().parse_overrides(list(given))
+    [jobs] = BasicSweeper.split_arguments(overrides, None)
+    with initialize_config_dir(version_base="1.3", config_dir=str(conf.resolve())):
+        return [hydra.compose("config", list(job)) for job in jobs]
 
 
 def store(cfg: DictConfig) -> Store:
@@ -103,7 +123,7 @@ def _rate(cfg: DictConfig) -> float:
     return rate
 
 
-def _design(cfg: DictConfig) -> Design:
+def design(cfg: DictConfig) -> Design:
     """Return the design of the task's dataset.
 
     An example is kept when it reaches every level of every perturbation under `keep`, and the cell's own,
@@ -122,13 +142,14 @@ def _design(cfg: DictConfig) -> Design:
         source=source,
         disturbances=tuple(disturbances),
         split=split,
-        tagger=Tagger(frozenset(cfg.valid_pos)),
+        tagger=Tagger(frozenset(cfg.valid_pos), frozenset(cfg.protect)),
         seed=int(cfg.seed),
         settings={
             "task": str(cfg.task.name),
             "source": OmegaConf.to_container(cfg.data, resolve=True),
             "keep": kept,
             "valid_pos": sorted(cfg.valid_pos),
+            "protect": sorted(cfg.protect),
             "seed": int(cfg.seed),
             "draw": int(cfg.draw),
         },

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from noisyhealth.analysis import impact
+from noisyhealth.dataset.attrition import Attrition
 from noisyhealth.study import DONE, FAILED, Record
 
 if TYPE_CHECKING:
@@ -22,14 +23,45 @@ def line(record: Record, place: int, cells: int) -> str:
     return count + summary(record.headline) + ("" if record.status == DONE else f"  ({record.status})")
 
 
-def kept(task: str, attrition: Mapping[str, int]) -> str:
+def kept(task: str, found: Attrition) -> str:
     """Return how many texts of a task are kept, and for each reason how many are not.
 
-    >>> kept("qa", {"read": 9, "has no text": 1, "cannot reach typo high": 2, "kept": 6})
-    'qa: 6 of 9 texts kept; 1 has no text, 2 cannot reach typo high'
+    >>> kept("qa", Attrition(read=9, left_out=Counter({"has no text": 1}), usable=8, kept=6))
+    'qa: 6 of 9 texts kept; 1 has no text, 2 cannot reach every level'
     """
-    reasons = ", ".join(f"{n} {why}" for why, n in attrition.items() if why not in ("read", "kept"))
-    return f"{task}: {attrition['kept']} of {attrition['read']} texts kept{'; ' if reasons else ''}{reasons}"
+    reasons = [f"{n:,} {why}" for why, n in found.left_out.items()]
+    if found.out_of_reach:
+        reasons.append(f"{found.out_of_reach:,} cannot reach every level")
+    return f"{task}: {found.kept:,} of {found.read:,} texts kept{'; ' if reasons else ''}{', '.join(reasons)}"
+
+
+def attrition(task: str, found: Attrition) -> None:
+    """Print how many texts were read, usable, within reach of each level, and kept."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title=f"Texts of task {task}", title_justify="left")
+    shown.add_column("texts that are ...")
+    shown.add_column("number", justify="right")
+    shown.add_column("others")
+    for what, texts, why in found.rows():
+        shown.add_row(what, f"{texts:,}", why)
+    Console(width=None if sys.stdout.isatty() else 140).print(shown, markup=False)
+
+
+def realised(rates: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    """Print for each perturbation and level what was asked and what the texts really got, as means over texts."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title="Dose, means over the kept texts", title_justify="left")
+    for column in ("perturbation", "asked", "words", "valid words", "characters", "edit distance", "medical edits"):
+        shown.add_column(column, justify="left" if column == "perturbation" else "right")
+    for name, levels in rates.items():
+        for level, found in levels.items():
+            shares = [f"{found[part]:.2%}" for part in ("rate", "words", "valid_words", "characters")]
+            shown.add_row(f"{name} {level}", *shares, f"{found['edit_distance']:.1f}", f"{found['medical']:.1%}")
+    Console(width=None if sys.stdout.isatty() else 140).print(shown, markup=False)
 
 
 def summary(found: Headline) -> str:

@@ -10,11 +10,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from noisyhealth import dataset, version
-from noisyhealth.dataset import Build, Design
+from noisyhealth import version
+from noisyhealth.dataset import build as dataset
+from noisyhealth.dataset.design import Design
+from noisyhealth.dataset.table import Build
 from noisyhealth.errors import DataError
 from noisyhealth.models.model import reply_key
-from noisyhealth.records import Example, Query, Variant
+from noisyhealth.records import Dose, Example, Query, Variant
 from noisyhealth.settings import Cell
 from noisyhealth.tracking.store import Headline
 
@@ -55,9 +57,12 @@ def asked(cell: Cell) -> Asked:
     cell.model.fit(cell.task.wording, build.training)
     examples = build.test
     _check_targets(cell, build)
-    variants = tuple(_variant(build, cell, example) for example in examples)
-    clean = tuple(cell.task.query(e, e.text) for e in examples)
-    disturbed = tuple(cell.task.query(e, v.text) for e, v in zip(examples, variants, strict=True))
+    variants = _variants(build, cell, examples)
+    clean = tuple(cell.task.query(e) for e in examples)
+    # A perturbation names the field of the example that it disturbs.
+    disturbed = tuple(
+        cell.task.query(replace(e, **{cell.field: v.text})) for e, v in zip(examples, variants, strict=True)
+    )
     return Asked(
         examples,
         variants,
@@ -69,12 +74,12 @@ def asked(cell: Cell) -> Asked:
     )
 
 
-def _variant(build: Build, cell: Cell, example: Example) -> Variant:
-    """Return the cell's variant of an example; the baseline's is the text itself."""
-    if cell.rate:
-        return build.variants[cell.perturb, cell.level][example.id]
-    any_level = next(iter(build.variants.values()))[example.id]
-    return replace(any_level, text=example.text, edits=())
+def _variants(build: Build, cell: Cell, examples: Sequence[Example]) -> tuple[Variant, ...]:
+    """Return the cell's variant of each example; the baseline's is the text itself."""
+    if not cell.rate:
+        return tuple(Variant(example.id, example.text, (), Dose()) for example in examples)
+    made = build.variants(cell.perturb, cell.level)
+    return tuple(made[example.id] for example in examples)
 
 
 def _check_targets(cell: Cell, build: Build) -> None:

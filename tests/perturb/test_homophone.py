@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
+from samples import possible
 
-from noisyhealth.perturb.engine import Change, Key, disturb, ranked
+from noisyhealth.perturb.engine import Change, replay
 from noisyhealth.perturb.homophone import Homophone
 from noisyhealth.records import Word
 from noisyhealth.text.homophones import SoundAlike, Table
-from noisyhealth.text.words import spans
 
 TABLE = {
     "heel": SoundAlike("heal", "exact"),
@@ -37,11 +37,8 @@ def change(word: str, start: int = 0) -> Change | None:
 
 
 def whole(text: str, homophone: Homophone) -> str:
-    found = [Word(s.text, s.start, "NOUN", not s.protected, False) for s in spans(text)]
-    edits = ranked(text, found, homophone, Key(0, "t", "1", "homophone"))
-    variant = disturb(text, found, edits=edits, rate=len(edits) / len(found), example="1")
-    assert variant is not None
-    return variant.text
+    """Return the text with every word replaced that can be."""
+    return replay(text, possible(text, homophone))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from samples import RATES, TEXTS, levels, reached
 
 from noisyhealth.perturb.engine import replay
 from noisyhealth.perturb.redact import Redact
@@ -70,3 +71,14 @@ def test_the_operation_says_whether_a_mask_was_left(mask: str, op: str) -> None:
 def test_every_word_can_be_redacted(word: str) -> None:
     change = Redact()(Word(word, 0, "NOUN", True, False), f"{word} left", Random(0))
     assert (change.start, change.before, change.after) == (0, f"{word} ", "")
+
+
+@pytest.mark.parametrize("mask", ["", "[X]"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_words_that_are_left_are_neither_merged_nor_split(name: str, mask: str) -> None:
+    text = TEXTS[name]
+    every = [s.text for s in spans(text)]
+    for made in levels(text, RATES, change=Redact(mask)).values():
+        gone = {edit.word for edit in reached(made).edits}
+        left = ["X" if i in gone else word for i, word in enumerate(every) if mask or i not in gone]
+        assert [s.text for s in spans(reached(made).text)] == left

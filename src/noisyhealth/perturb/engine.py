@@ -1,21 +1,23 @@
 """The dose: how many words of a text change, which ones, and the text that results.
 
 A perturbation only knows how to change one word. The engine alone counts, chooses and
-rebuilds, so "mid" means the same number of words for every perturbation.
+rebuilds, so "mid" means the same share for every perturbation.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import blake2b
 from random import Random
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from noisyhealth.records import Edit, Variant, Word
+from rapidfuzz.distance import OSA
+
+from noisyhealth.records import Dose, Edit, Variant, Word
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """What one word becomes. `before` and `after` are spans of the text, `start` where they begin."""
 
     start: int
@@ -25,11 +27,30 @@ class Change:
 
 
 class Perturbation(Protocol):
-    """How one word is disturbed: a pure function of the word, its text and a random source."""
+    """How one word is disturbed: a pure function of the word, its text and a random source.
+
+    Of the random source only `random()` may be used: its numbers are the same in every version of
+    Python, those of `choice`, `sample` or `shuffle` are not.
+    """
 
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
         """Return the change, or None when this word cannot be changed."""
         ...
+
+
+class Unit(StrEnum):
+    """What a rate is a share of: all words, valid words, or characters."""
+
+    WORDS = "words"
+    VALID_WORDS = "valid_words"
+    CHARS = "chars"
+
+
+class OutOfReach(StrEnum):
+    """Why a text cannot be given a dose."""
+
+    TOO_SHORT = "too short"
+    TOO_FEW = "too few words can change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,53 +67,128 @@ class Key:
     level: str = ""
     draw: int = 0
 
-    def rng(self, *parts: object) -> Random:
-        """Return the random source for one purpose, independent of every other.
+    def rng(self) -> Random:
+        """Return the key's random source.
 
         >>> key = Key(seed=0, task="qa", example="7", perturbation="typo")
-        >>> key.rng("word", 3).random() == key.rng("word", 3).random()
+        >>> key.rng().random() == key.rng().random()
         True
         """
         fields = (self.seed, self.task, self.example, self.perturbation, self.level, self.draw)
-        text = "\x1f".join(map(str, (*fields, *parts)))
+        text = "\x1f".join(map(str, fields))
         return Random(int.from_bytes(blake2b(text.encode(), digest_size=8).digest()))
 
 
-def quota(words: int, rate: float) -> int:
-    """Return how many words a rate asks for, a half rounded up.
+def quota(total: int, rate: float) -> int:
+    """Return how many words (or characters) a rate asks for, a half rounded up.
 
-    `rate` is a fraction of all words, 0 to 1.
+    `rate` is a fraction of `total`, 0 to 1.
 
     >>> quota(10, 0.1), quota(5, 0.1), quota(4, 0.1), quota(15, 0.3)
     (1, 1, 0, 5)
     """
     # 15 x 0.3 is 4.5 on paper and 4.499... in floats: round before the half is looked at.
-    return math.floor(round(words * rate, 9) + 0.5)
+    return math.floor(round(total * rate, 9) + 0.5)
 
 
-def ranked(text: str, words: Sequence[Word], change: Perturbation, key: Key) -> list[Edit]:
-    """Return an edit for every word that can change, in the order in which a dose takes them.
+def ranked(
+    text: str,
+    words: Sequence[Word],
+    change: Perturbation,
+    rng: Random,
+    flag: Callable[[str], tuple[str, ...]] | None = None,
+) -> Iterator[Edit]:
+    """Yield an edit for every valid word that can change, in the order in which a dose takes them.
 
-    A level is a prefix of this list, so a higher level contains a lower one.
+    A level is a prefix of this order, so a higher level contains a lower one; only what is taken is
+    made. `flag` names what a word is that can change a reading; both the old and the new word are asked.
     """
-    order = [index for index, word in enumerate(words) if word.valid]
-    key.rng("order").shuffle(order)
-    edits = []
-    for index in order:
+    valid = [index for index, word in enumerate(words) if word.valid]
+    place = {index: rng.random() for index in valid}
+    valid.sort(key=place.__getitem__)
+    for index in valid:
         word = words[index]
-        if found := change(word, text, key.rng("word", index)):
-            edits.append(
-                Edit(
-                    start=found.start,
-                    before=found.before,
-                    after=found.after,
-                    op=found.op,
-                    pos=word.pos,
-                    medical=word.medical,
-                    word=index,
-                )
-            )
-    return edits
+        if (made := change(word, text, rng)) and made.after != made.before:
+            flags = _flags(flag, word.text, made.after) if flag else ()
+            yield Edit(made.start, made.before, made.after, made.op, word.pos, word.medical, index, flags)
+
+
+def _flags(flag: Callable[[str], tuple[str, ...]], before: str, after: str) -> tuple[str, ...]:
+    found, new = flag(before), flag(after)
+    return found if not new or new == found else tuple(dict.fromkeys((*found, *new)))
+
+
+def disturb(
+    text: str,
+    words: Sequence[Word],
+    edits: Iterator[Edit],
+    *,
+    rates: Mapping[str, float],
+    unit: Unit = Unit.WORDS,
+    example: str = "",
+) -> dict[str, Variant | OutOfReach]:
+    """Return the text at each level, or why it cannot reach it.
+
+    `edits` are those of `ranked`; `rates` maps levels to fractions of `unit`, 0 to 1. Words are counted
+    exactly. Characters come in whole words: the level is the prefix whose edit distance is nearest
+    to what is asked. A text is out of reach when the rate asks for nothing or for more than can change; it
+    is never silently given less.
+    """
+    whole = total(text, words, unit)
+    taken: list[Edit] = []
+    sums = [0]  # what each prefix amounts to
+    found: dict[str, Variant | OutOfReach] = {}
+    for level, rate in sorted(rates.items(), key=lambda item: item[1]):
+        asked = quota(whole, rate)
+        while sums[-1] < asked and (edit := next(edits, None)):
+            taken.append(edit)
+            sums.append(sums[-1] + (distance(edit) if unit is Unit.CHARS else 1))
+        chosen = _prefix(taken, sums, asked, rate)
+        found[level] = chosen if isinstance(chosen, OutOfReach) else _variant(example, text, words, chosen)
+    return {level: found[level] for level in rates}
+
+
+def total(text: str, words: Sequence[Word], unit: Unit) -> int:
+    """Return how many units the text has."""
+    if unit is Unit.CHARS:
+        return len(text)
+    return len(words) if unit is Unit.WORDS else sum(word.valid for word in words)
+
+
+def _prefix(taken: Sequence[Edit], sums: Sequence[int], asked: int, rate: float) -> tuple[Edit, ...] | OutOfReach:
+    if not asked:
+        return OutOfReach.TOO_SHORT if rate else ()
+    if sums[-1] < asked:
+        return OutOfReach.TOO_FEW
+    size = next(n for n, amount in enumerate(sums) if amount >= asked)
+    if asked - sums[size - 1] < sums[size] - asked:  # one word less is nearer
+        size -= 1
+    return tuple(sorted(taken[:size])) if size else OutOfReach.TOO_SHORT
+
+
+def _variant(example: str, text: str, words: Sequence[Word], edits: tuple[Edit, ...]) -> Variant:
+    count, valid, far = len(edits), sum(word.valid for word in words), sum(map(distance, edits))
+    shares = Dose(
+        words=count / len(words) if words else 0.0,
+        valid_words=count / valid if valid else 0.0,
+        characters=far / len(text) if text else 0.0,
+        edit_distance=far,
+        medical=sum(edit.medical for edit in edits) / count if count else 0.0,
+        total_words=len(words),
+        total_valid_words=valid,
+    )
+    return Variant(example, replay(text, edits), edits, shares)
+
+
+def distance(edit: Edit) -> int:
+    """Return how many characters an edit inserts, deletes, substitutes or transposes, case aside.
+
+    The optimal string alignment distance; an edit keeps the case pattern of its word.
+
+    >>> distance(Edit(0, "pain", "pian", "transpose", "NOUN", True, 0))
+    1
+    """
+    return OSA.distance(edit.before.lower(), edit.after.lower())
 
 
 def replay(text: str, edits: Sequence[Edit]) -> str:
@@ -110,17 +206,3 @@ def replay(text: str, edits: Sequence[Edit]) -> str:
         parts += [text[at : edit.start], edit.after]
         at = edit.start + len(edit.before)
     return "".join([*parts, text[at:]])
-
-
-def disturb(text: str, words: Sequence[Word], *, edits: Sequence[Edit], rate: float, example: str) -> Variant | None:
-    """Return the text at one rate, or None when it cannot reach it exactly.
-
-    `edits` are those of `ranked`. A text is out of reach when the rate asks for no word at all
-    or for more words than can change; it is never silently given less.
-    """
-    count = quota(len(words), rate)
-    if rate > 0 and not 0 < count <= len(edits):
-        return None
-    chosen = tuple(sorted(edits[:count], key=lambda e: e.start))
-    valid = sum(word.valid for word in words)
-    return Variant(example, replay(text, chosen), chosen, len(words), valid)

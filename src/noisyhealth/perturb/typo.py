@@ -1,4 +1,4 @@
-"""Typing errors: letters inserted, deleted, substituted or swapped within a word.
+"""Typing errors: letters inserted, deleted, substituted or transposed within a word.
 
 The study changes 20 to 50 % of the letters of a chosen word (Joshi et al. 2026, Methods,
 "Perturbation Techniques").
@@ -6,108 +6,220 @@ The study changes 20 to 50 % of the letters of a chosen word (Joshi et al. 2026,
 
 import math
 import string
-from collections.abc import Callable, Mapping
+from bisect import bisect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import accumulate
 from random import Random
+from unicodedata import category, name
 
+from rapidfuzz.distance import OSA
+
+from noisyhealth.errors import ConfigError
 from noisyhealth.perturb.engine import Change
 from noisyhealth.records import Word
 
-_TRIES = 25  # a draw that gives the word back (a swap of twins, two swaps that cancel) is drawn anew
+_OPERATIONS = ("insert", "delete", "substitute", "transpose")
+_INSERT, _DELETE, _SUBSTITUTE, _TRANSPOSE = range(4)
+_TRIES = 50  # a draw whose operations partly cancel (a swap of twins, an insertion deleted) is drawn anew
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Typo:
     """Disturbs the letters of a word.
 
     `low_share` and `high_share`: fraction of the word's letters that change, 0 to 1, at least
-    one letter. `mix`: relative weight of each operation. `letters`: what is typed by mistake.
+    one letter; the drawn number is the edit distance (optimal string alignment) of the word and its typo.
+    `mix`: relative weight of each operation. What is typed by mistake are the `neighbours` of the letter meant;
+    for a letter without neighbours, any of `letters`.
+
+    Raises ConfigError for shares, weights or letters that cannot be used.
     """
 
     low_share: float = 0.2
     high_share: float = 0.5
     mix: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(_OPERATIONS, 1.0))
     letters: str = string.ascii_lowercase
+    neighbours: Mapping[str, str] = field(default_factory=dict)
+    _edges: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
+    _others: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the settings and prepare the draws."""
+        _check(self)
+        weights = [float(self.mix.get(operation, 0.0)) for operation in _OPERATIONS]
+        self._edges.extend(edge / sum(weights) for edge in list(accumulate(weights))[:-1])
+        for letter in (*self.letters, *self.neighbours):
+            self._others[letter] = (self.neighbours.get(letter) or self.letters).replace(letter, "")
 
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
-        """Return the word with typing errors, or None when it has no letter to change."""
-        before = word.text
-        places = [i for i, char in enumerate(before) if _is_latin(char)]
-        if not places:
-            return None
-        for _ in range(_TRIES):
-            drawn, ops = self._attempt(before, places, rng)
-            after = _with_case_of(before, drawn)  # "Pain" drawn as "pain" is no typo once its case is back
-            if after and after != before:
-                return Change(word.start, before, after, "+".join(ops))
+        """Return the word with typing errors, or None when no draw of letters can change it so."""
+        plan = _plan(word.text, self.low_share, self.high_share)
+        for _ in range(_TRIES if plan.most else 0):
+            size = plan.least + int(rng.random() * (plan.most - plan.least + 1))
+            after, ops = self._draw(plan, size, rng.random)
+            if after and OSA.distance(plan.plain, after) == size and _stays(plan, after, size):
+                return Change(word.start, word.text, plan.case(after), ops)
         return None
 
-    def _attempt(self, before: str, places: list[int], rng: Random) -> tuple[str, list[str]]:
-        """Return one draw: the new spelling, in lower case where the word was, and its operations."""
-        chars: list[str] = list(before)
-        names, weights = list(self.mix), list(self.mix.values())
-        picked = sorted(rng.sample(places, _how_many(len(places), self.low_share, self.high_share, rng)))
-        ops = rng.choices(names, weights, k=len(picked))
+    def _draw(self, plan: "_Plan", size: int, draw: Callable[[], float]) -> tuple[str, str]:
+        """Return one draw of `size` operations: the new spelling, and the operations from the left."""
+        chars, ops = list(plan.plain), []
         # From the right, so that an insertion or deletion leaves the places to its left alone.
-        for at, op in zip(reversed(picked), reversed(ops), strict=True):
-            _OPERATIONS[op](chars, at, self.letters, rng)
-        return "".join(chars), ops
+        for at in _picked(plan.places, size, draw):
+            meant = chars[at]
+            operation = bisect(self._edges, draw()) if plan.latin or _script(meant) == "LATIN" else _TRANSPOSE
+            if operation == _DELETE:
+                del chars[at]
+            elif operation == _TRANSPOSE and (beside := _beside(chars, at)):
+                other = beside[int(draw() * len(beside))]
+                chars[at], chars[other] = chars[other], meant
+            elif operation != _TRANSPOSE or _script(meant) == "LATIN":
+                others = self._others.get(meant) or self._typed(meant)
+                if operation == _INSERT:  # also the letter itself: "painn"
+                    typed = int(draw() * (len(others) + 1))
+                    chars.insert(at + (draw() < 0.5), others[typed] if typed < len(others) else meant)
+                else:  # a letter between twins, which cannot be transposed, is substituted
+                    operation = _SUBSTITUTE
+                    chars[at] = others[int(draw() * len(others))]
+            else:
+                continue  # no letter of another script is typed: too few operations, drawn anew
+            ops.append(_OPERATIONS[operation])
+        return "".join(chars), "+".join(reversed(ops))
+
+    def _typed(self, meant: str) -> str:
+        """Return what may be typed in place of a letter that has no neighbours, or is a capital."""
+        others = self._others.get(meant.lower(), self.letters)
+        return others if meant.lower() == meant else "".join(c.upper() for c in others if len(c.upper()) == 1)
 
 
-def _how_many(letters: int, low: float, high: float, rng: Random) -> int:
-    """Return a number of letters within the two shares, at least one."""
-    least = max(1, math.ceil(round(letters * low, 9)))
-    most = max(least, math.floor(round(letters * high, 9)))
-    return rng.randint(least, most)
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What of a word can change: its spelling before any, where, and how many letters at least and at most."""
+
+    plain: str
+    places: tuple[int, ...]
+    least: int
+    most: int  # 0: the word cannot change
+    case: Callable[[str], str]
+    latin: bool  # all its letters are
 
 
-def _other(letters: str, than: str, rng: Random) -> str:
-    return rng.choice([c for c in letters if c != than.lower()])
+@lru_cache(maxsize=2**16)  # words come again and again
+def _plan(word: str, low: float, high: float) -> _Plan:
+    case = _case_of(word)
+    plain = word if case is _mixed else word.lower()
+    places = [
+        i for i in range(len(plain)) if _is_free(plain, i) and (_script(plain[i]) == "LATIN" or _beside(plain, i))
+    ]
+    least, most = bounds(sum(map(str.isalpha, word)), low, high)
+    most = min(most, len(places)) if least <= len(places) else 0
+    return _Plan(plain, tuple(places), least, most, case, all(_script(plain[i]) == "LATIN" for i in places))
 
 
-def _insert(chars: list[str], at: int, letters: str, rng: Random) -> None:
-    chars.insert(at + rng.randint(0, 1), rng.choice(letters))
+@cache
+def bounds(letters: int, low: float, high: float) -> tuple[int, int]:
+    """Return the least and the greatest number of letters that change in a word of so many letters.
 
-
-def _delete(chars: list[str], at: int, letters: str, rng: Random) -> None:
-    del chars[at]
-
-
-def _substitute(chars: list[str], at: int, letters: str, rng: Random) -> None:
-    chars[at] = _other(letters, chars[at], rng)
-
-
-def _transpose(chars: list[str], at: int, letters: str, rng: Random) -> None:
-    """Swap with a neighbour that differs; with none, substitute."""
-    beside = [i for i in (at - 1, at + 1) if 0 <= i < len(chars) and chars[i].isalpha()]
-    beside = [i for i in beside if chars[i].lower() != chars[at].lower()]
-    if beside:
-        other = rng.choice(beside)
-        chars[at], chars[other] = chars[other], chars[at]
-    else:
-        _substitute(chars, at, letters, rng)
-
-
-_OPERATIONS: dict[str, Callable[[list[str], int, str, Random], None]] = {
-    "insert": _insert,
-    "delete": _delete,
-    "substitute": _substitute,
-    "transpose": _transpose,
-}
-
-
-def _is_latin(char: str) -> bool:
-    return char.isascii() and char.isalpha()
-
-
-def _with_case_of(before: str, after: str) -> str:
-    """Return `after` in the case pattern of `before`.
-
-    >>> _with_case_of("Pain", "apin"), _with_case_of("ECG", "egc"), _with_case_of("pain", "Pian")
-    ('Apin', 'EGC', 'pian')
+    >>> bounds(10, 0.2, 0.5), bounds(3, 0.2, 0.5), bounds(1, 0.2, 0.5)
+    ((2, 5), (1, 1), (1, 1))
     """
-    if before.isupper() and len(before) > 1:
-        return after.upper()
-    if before[:1].isupper() and before[1:] == before[1:].lower():
-        return after[:1].upper() + after[1:].lower()
-    return after.lower() if before.islower() else after
+    least = max(1, math.ceil(round(letters * low, 9)))
+    return least, max(least, math.floor(round(letters * high, 9)))
+
+
+def _picked(places: tuple[int, ...], size: int, draw: Callable[[], float]) -> list[int]:
+    """Return so many of the places, each as likely as another, the rightmost first."""
+    if size == 1:
+        return [places[int(draw() * len(places))]]
+    pool = list(places)
+    for left in range(len(pool), len(pool) - size, -1):
+        at = int(draw() * left)
+        pool[at], pool[left - 1] = pool[left - 1], pool[at]
+    return sorted(pool[-size:], reverse=True)
+
+
+def _beside(word: Sequence[str], at: int) -> list[int]:
+    """List the places beside a letter that hold another letter of the same script."""
+    letter, script, found = word[at].lower(), _script(word[at]), []
+    if at and _script(other := word[at - 1]) == script and other.lower() != letter:
+        found.append(at - 1)
+    if at + 1 < len(word) and _script(other := word[at + 1]) == script and other.lower() != letter:
+        found += [at + 1] * _is_free(word, at + 1)
+    return found
+
+
+def _is_free(word: Sequence[str], at: int) -> bool:
+    """Tell whether a character is a letter that may change: one with a mark of its own may not, else the mark moves."""
+    after = word[at + 1] if at + 1 < len(word) else " "
+    return bool(_script(word[at])) and (after.isascii() or not category(after).startswith("M"))
+
+
+@cache
+def _script(char: str) -> str:
+    """Return the script of a letter by its Unicode name, "" for what is no letter of an alphabet with capitals."""
+    return name(char, "").partition(" ")[0] if char.isalpha() and char.lower() != char.upper() else ""
+
+
+def _case_of(word: str) -> Callable[[str], str]:
+    """Return what puts another spelling in the case of a word.
+
+    >>> _case_of("Pain")("apin"), _case_of("ECG")("egc"), _case_of("pain")("pian"), _case_of("mRNA") is _mixed
+    ('Apin', 'EGC', 'pian', True)
+    """
+    if len(word.lower()) != len(word):
+        return _mixed  # a letter whose other case is two
+    if word == word.lower():
+        return str.lower
+    if word == _capitalised(word):
+        return _capitalised
+    return _capital if word == _capital(word) else _mixed
+
+
+def _capital(word: str) -> str:
+    """Return the word in capitals, but for letters whose capital is two letters ("ß")."""
+    found = word.upper()
+    return found if len(found) == len(word) else "".join(c.upper() if len(c.upper()) == 1 else c for c in word)
+
+
+def _capitalised(word: str) -> str:
+    """Return the word with its first letter as its only capital: "I'm" less its "i" is "'M"."""
+    first = next((at for at, char in enumerate(word) if char.isalpha()), 0)
+    return word[:first] + word[first : first + 1].upper() + word[first + 1 :].lower()
+
+
+def _mixed(word: str) -> str:
+    return word
+
+
+def _stays(plan: _Plan, after: str, size: int) -> bool:
+    """Tell whether a word of mixed case stays one, and changes as much when case is ignored; other case is put back."""
+    if plan.case is not _mixed:
+        return plan.case(after).lower() == after  # not so where a small letter has no capital of its own
+    return _case_of(after) is _mixed and OSA.distance(plan.plain.lower(), after.lower()) == size
+
+
+def _check(typo: Typo) -> None:
+    """Raise ConfigError for a setting that cannot be used."""
+    where = "perturb.change"
+    if not 0 < typo.low_share <= typo.high_share <= 1:
+        raise ConfigError(
+            f"{where}.low_share={typo.low_share}, high_share={typo.high_share}: give two shares above 0 and up to 1, "
+            "the lower first"
+        )
+    if unknown := set(typo.mix) - set(_OPERATIONS):
+        raise ConfigError(f"{where}.mix has {', '.join(sorted(unknown))}: it may have {', '.join(_OPERATIONS)}")
+    weights = list(typo.mix.values())
+    if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or sum(weights) <= 0:
+        raise ConfigError(f"{where}.mix={dict(typo.mix)}: give weights of 0 or more, one of them above 0")
+    if len(set(typo.letters)) < 2 or not _small(typo.letters):
+        raise ConfigError(f"{where}.letters={typo.letters!r}: give at least two letters, in lower case")
+    if odd := [near for near in typo.neighbours.values() if not _small(near)]:
+        raise ConfigError(f"{where}.neighbours has {odd[0]!r}: give letters, in lower case")
+    if alone := [c for c, near in typo.neighbours.items() if not set(near) - {c}]:
+        raise ConfigError(f"{where}.neighbours: {', '.join(alone)} has no neighbour but itself")
+
+
+def _small(letters: str) -> bool:
+    return all(char.isalpha() and char == char.lower() for char in letters)

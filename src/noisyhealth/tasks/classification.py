@@ -31,9 +31,9 @@ class Classification:
     def check(self) -> None:
         """Need nothing."""
 
-    def query(self, example: Example, text: str) -> Query:
+    def query(self, example: Example) -> Query:
         """Return the question which of the labels fits the text."""
-        return Query(example.id, text, example.question, self.labels)
+        return Query(example.id, example.text, example.question, self.labels)
 
     def read(self, reply: Reply) -> Answer:
         """Return the one label in the reply."""

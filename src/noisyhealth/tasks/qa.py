@@ -52,9 +52,9 @@ class QuestionAnswer:
         """Raise WeightsError when the encoder for BERTScore cannot be had."""
         self.meaning.source.check()
 
-    def query(self, example: Example, text: str) -> Query:
-        """Return the example's own question on the text."""
-        return Query(example.id, text, example.question, ())
+    def query(self, example: Example) -> Query:
+        """Return the example's own question on its text."""
+        return Query(example.id, example.text, example.question, ())
 
     def read(self, reply: Reply) -> Answer:
         """Return the answer without its lead and its justification."""

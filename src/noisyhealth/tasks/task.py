@@ -40,8 +40,8 @@ class Task(Protocol):
         """Raise WeightsError when what `score` needs cannot be had: better before the calls than after."""
         ...
 
-    def query(self, example: Example, text: str) -> Query:
-        """Return what is asked about `text`, the example's own or a disturbed one."""
+    def query(self, example: Example) -> Query:
+        """Return what is asked about an example, the clean or a disturbed one."""
         ...
 
     def read(self, reply: Reply) -> Answer:

@@ -8,6 +8,7 @@ Free for 100,000 requests a day and non-commercial use (https://www.datamuse.com
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -81,15 +82,31 @@ class Datamuse:
         return session
 
     def _read(self) -> dict[str, Mapping[str, Sequence[str]]]:
-        path = Path(self.answers)
-        if not path.exists():
-            return {}
-        rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        return {row["word"]: row["answers"] for row in rows}
+        """Return what the file holds; of two answers to one word the first, which earlier builds used.
+
+        A last line without an end is what a killed process left: that word is asked again. Raises DataError for
+        any other line that cannot be read.
+        """
+        path, known = Path(self.answers), dict[str, Mapping[str, Sequence[str]]]()
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                known.setdefault(row["word"], {kind: row["answers"][kind] for kind in _GRADES})
+            except (ValueError, TypeError, KeyError):
+                raise DataError(
+                    f"{path}, line {number}: not an answer kept from {self.url}: mend or delete it"
+                ) from None
+        return known
 
     def _keep(self, word: str, answers: Mapping[str, Sequence[str]]) -> None:
+        """Add an answer to the file, unless another process has kept one meanwhile."""
         path = Path(self.answers)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{path}.lock"), path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"word": word, "answers": answers}) + "\n")
-        self._known[word] = answers
+        with FileLock(f"{path}.lock"), path.open("a+b") as file:
+            self._known = self._read()
+            if word not in self._known:
+                if (size := file.seek(0, os.SEEK_END)) and os.pread(file.fileno(), 1, size - 1) != b"\n":
+                    file.truncate(path.read_bytes().rfind(b"\n") + 1)
+                file.write((json.dumps({"word": word, "answers": answers}) + "\n").encode())
+                self._known[word] = answers

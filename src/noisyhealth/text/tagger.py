@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from noisyhealth.errors import WeightsError
 from noisyhealth.records import Word
 from noisyhealth.text.medical import MedicalTerms
-from noisyhealth.text.words import Span, spans
+from noisyhealth.text.words import PROTECTIONS, Span, spans
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -27,20 +27,22 @@ _GLUE = frozenset({"PART", "PUNCT", "SYM", "SPACE"})
 class Tagger:
     """Splits texts into words and marks which may be disturbed.
 
-    `valid_pos`: the universal parts of speech that count as valid.
+    `valid_pos`: the universal parts of speech that count as valid. `protect`: the kinds of words that are left
+    alone whatever their part of speech.
     """
 
     valid_pos: frozenset[str]
+    protect: frozenset[str] = PROTECTIONS
 
     def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
         """Yield the words of each text, in the order of the texts."""
         medical = MedicalTerms.load()
         for doc, text in _load().pipe(((t, t) for t in texts), as_tuples=True, batch_size=64):
-            found = spans(text)
+            found = spans(text, self.protect)
             tags = _tags(doc, found)
             terms = medical.mark([s.text for s in found], tags)
             yield [
-                Word(s.text, s.start, pos, pos in self.valid_pos and not s.protected, term)
+                Word(s.text, s.start, pos, pos in self.valid_pos and not s.protection, term)
                 for s, pos, term in zip(found, tags, terms, strict=True)
             ]
 

@@ -1,86 +1,96 @@
-"""What counts as a word, and which words are left alone by rule.
+"""What counts as a word.
 
 A word is a run of characters between white space that holds a letter or a digit, without the
-punctuation around it, so that a reader who counts words gets the same number.
+punctuation around it, so that a reader who counts words gets the same number. Where the blank
+was forgotten, punctuation inside a run ends a word too: , ; ! ? … or several marks in a row, with a
+letter behind, and several marks with a digit behind ("yes!I", "wait...what", "EXAM:,1" are two words
+each), and a dash, — or --, with a letter behind ("units--were"). One stop or colon does not ("e.g.", "8:30"),
+nor a mark in a number, a formula or an address ("1,000", "N,N-", "t(4;11)").
+An emoticon, a link and an e-mail address are words of their own; an HTML entity (&quot;) is punctuation.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from unicodedata import category
 
-_CHUNK = re.compile(r"\S+")
-_CORE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+from noisyhealth.errors import ConfigError
+from noisyhealth.text.protection import PROTECTIONS, Part, judge, protections
 
-_UNIT = (
-    r"(?:mg|mcg|µg|μg|ug|ng|pg|g|kg|lbs?|oz|ml|dl|l|cc|[mµμ]?mol|meq|iu|units?|u|mm|cm|m|km|ft|in|mmhg|kpa|bpm|hz|c?gy|"
-    r"k?cal|kj|hrs?|h|hours?|mins?|minutes?|secs?|seconds?|s|days?|d|nights?|wks?|weeks?|mos?|months?|yrs?|y|years?|am|pm|"
-    r"a\.m|p\.m|o['’]clock|tabs?|tablets?|caps?|capsules?|puffs?|drops?|sprays?|pills?|doses?|times|beats|breaths|c|f|"
-    r"degrees?|percent|(?:micro|milli|kilo)?grams?|kilos?|pounds?|(?:milli)?lit(?:re|er)s?|(?:milli|centi)?met(?:re|er)s?)"
-)
-_DOSE = re.compile(
-    r"(?:b\.?i\.?d|t\.?i\.?d|q\.?i\.?d|q\.?d|q\.?h\.?s|p\.?r\.?n|b\.?d|t\.?d\.?s|q\.?d\.?s|o\.?d|nocte|mane|stat|"
-    r"p\.?o|i\.?v|i\.?m|s\.?c)",
-    re.IGNORECASE,
-)
-_MONTH = re.compile(
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|"
-    r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)",
-    re.IGNORECASE,
-)
-_IS_UNIT = re.compile(rf"{_UNIT}(?:/{_UNIT})*(?:-old)?", re.IGNORECASE)
-_LINK = re.compile(
-    r"(?:https?://|www\.)|[\w.+-]+@[\w-]+\.\w|\b[\w-]+\.(?:com|org|net|gov|edu|io|uk)\b|\b[\w-]+\.[a-z]{2,}/\w",
-    re.IGNORECASE,
-)
+__all__ = ["PROTECTIONS", "Span", "spans"]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A word before tagging: its text, where it starts, and whether a rule protects it."""
+    """A word before tagging: its text, where it starts, and the kind of rule that protects it.
+
+    `protection` is one of PROTECTIONS, or "" where none protects the word.
+    """
 
     text: str
     start: int
-    protected: bool
+    protection: str
 
 
-def spans(text: str) -> list[Span]:
-    """Return the words of a text in order, each with its protection.
+def spans(text: str, protect: frozenset[str] = PROTECTIONS) -> list[Span]:
+    """Return the words of a text in order, each with the first kind in `protect` that protects it.
 
-    Protected are numbers with the unit after them, doses, times, dates, links, e-mail addresses,
-    @names and #tags.
+    number: a word with a digit, and the unit after one. dose: Latin dosing abbreviations. name: @name.
+    tag: #tag. emoji: a word that holds an emoji, or an emoticon with a letter or a 3 in it.
 
-    >>> [s.text for s in spans("Took 2.5 mg at 8:30, @nurse said: relax!") if not s.protected]
-    ['Took', 'at', 'said', 'relax']
+    Raises ConfigError for a kind that is not in PROTECTIONS.
+
+    >>> [(s.text, s.protection) for s in spans("Took 2.5 mg at 8:30,then rest!")][1:5]
+    [('2.5', 'number'), ('mg', 'number'), ('at', ''), ('8:30', 'time')]
     """
-    found: list[Span] = []
-    cores = list(_cores(text))
-    for i, (chunk, core, start) in enumerate(cores):
-        before = cores[i - 1][1] if i else ""
-        after = cores[i + 1][1] if i + 1 < len(cores) else ""
-        found.append(Span(core, start, _is_protected(chunk, core, before, after)))
-    return found
+    if unknown := protect - PROTECTIONS:
+        raise ConfigError(
+            f"{sorted(unknown)} in the key `protect` is no kind of protection: use any of {sorted(PROTECTIONS)}"
+        )
+    words = [(part, run.start() + part.offset) for run in _RUN.finditer(text) for part in _parts(run[0])]
+    kinds = protections(text, words, protect)
+    return [Span(part.text, start, kind) for (part, start), kind in zip(words, kinds, strict=True)]
 
 
-def _cores(text: str) -> Iterator[tuple[str, str, int]]:
-    """Yield each chunk that holds a word, the word without outer punctuation, and its start."""
-    for chunk in _CHUNK.finditer(text):
-        if core := _CORE.search(chunk[0]):
+_RUN = re.compile(r"\S+")
+_CORE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+_TOKEN = re.compile(
+    r"""(?P<email>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+)
+    | (?P<link>(?:https?://|(?<![^\W_])www\.)\S+)
+    | (?P<emoji>(?<!\w)(?:[:;=]['’]?-?(?:D+|P+|p+|O+|o+|S+|[dsXxLlBb])|[xX]D+|[oO][._]+[oO0]|T_+T)
+            (?!\w)
+        | (?<=[^\W\d_]{2})(?<!&amp)[:;]-?(?:D+|P+|p+|O+|o+|S)(?!\w)  # glued: "good:D"
+        | (?:&lt;|(?<![^\W_])<)3+(?![\w%]|[.,]\d))
+    | (?P<cut>&(?:quot|lt|gt|nbsp|apos);|(?<![^\W_])&amp;|&amp;(?![^\W_])
+        | [.,;:!?…]{2,}(?=[)\]"'“”‘’(\[@\#]*[^\W_]) | [!?…](?=[)\]"'“”‘’(\[@\#]*[^\W\d_])(?!['’]s\b)
+        | (?:-{2,}|—+)(?=[)\]"'“”‘’(\[@\#]*[^\W\d_])
+        | (?<=\d)[,;](?=[^\W\d_]{3})
+        | (?<=[^\d])(?<!&amp)[,;](?=[)\]"'“”‘’(\[@\#]*[^\W\d_](?!\d))(?!['’]?[ts]\b)
+          (?<!(?<![^\W_])[^\W_].(?=[^\W_](?![^\W_])))  # N,N
+    )""",
+    re.VERBOSE,
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def _parts(run: str) -> tuple[Part, ...]:
+    """Return the words of a run, which may be none."""
+    return tuple(judge(run, *piece) for piece in _pieces(run))
+
+
+def _pieces(run: str) -> Iterator[tuple[int, int, int, str]]:
+    """Yield of each word where its piece of the run, the word and the word's end are, and what it is by form."""
+    marks, at = [], 0
+    if not run.isalnum() or run[0] in "xX":  # xD
+        for token in _TOKEN.finditer(run):
+            marks += [(at, token.start(), ""), (token.start(), token.end(), token.lastgroup or "")]
+            at = token.end()
+    for left, right, form in [*marks, (at, len(run), "")]:
+        if run.startswith("&lt;", left) and form == "emoji":
+            left += len("&lt;")  # noqa: PLW2901
+        if form != "cut" and (core := _CORE.search(run, left, right)):
             end = core.end()
-            while end < len(chunk[0]) and category(chunk[0][end]).startswith("M"):
+            while end < right and category(run[end]).startswith("M"):
                 end += 1  # an accent that stands for itself belongs to the letter before it
-            yield chunk[0], chunk[0][core.start() : end], chunk.start() + core.start()
-
-
-def _has_number(core: str) -> bool:
-    return any(char.isdigit() or char in "½¼¾⅓⅔" for char in core)
-
-
-def _is_protected(chunk: str, core: str, before: str, after: str) -> bool:
-    if _has_number(core) or _LINK.search(chunk):
-        return True
-    if chunk.lstrip("(\"'[.“‘").startswith(("@", "#")) or _DOSE.fullmatch(core):
-        return True
-    if _has_number(before) and (_IS_UNIT.fullmatch(core) or _MONTH.fullmatch(core)):
-        return True
-    return bool(_MONTH.fullmatch(core) and after[:1].isdigit())
+            yield left, core.start(), end, form

@@ -1,0 +1,354 @@
+"""The text of a dataset card: what a person must know to use an exported dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from string import Template
+from typing import Any
+
+from noisyhealth.dataset.attrition import Attrition
+from noisyhealth.dataset.split import PROMPT, TEST, TRAIN, VALIDATION
+
+SPLITS = (PROMPT, VALIDATION, TEST)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the rows are: how many by `split` and `encoder_split`, and whether any has a question."""
+
+    counts: Mapping[tuple[str, str], int]
+    questions: bool
+
+    def texts(self, split: str = "", encoder: str = "") -> int:
+        """Return how many rows are in a split and in an `encoder_split`, "" for any."""
+        return sum(n for (own, other), n in self.counts.items() if split in ("", own) and encoder in ("", other))
+
+
+def card(facts: Mapping[str, Any], held: Held) -> str:
+    """Return the text of README.md. `facts` are those of the build, without paths."""
+    given = facts["perturbations"]
+    filled = {name: facts[name] for name in ("task", "seed", "draw", "tagger", "content", "hash")}
+    return Template(_CARD).substitute(
+        filled,
+        texts=f"{held.texts():,}",
+        versions=sum(len(found["levels"]) for found in given.values()),
+        names=_and(list(given)),
+        levels=_and(list(dict.fromkeys(level for found in given.values() for level in found["levels"]))),
+        origin=_origin(facts),
+        licence=_licence(facts["licence"]),
+        privacy="" if facts["source"] == "sample" else _PRIVACY,
+        pos=", ".join(facts["valid_pos"]),
+        protected=", ".join(facts["protected"]) or "none",
+        disturbances="\n".join(_disturbance(facts, name) for name in given),
+        asks="the question on the text" if held.questions else "empty: the task asks the same of every text",
+        columns=_and([f"`{name}_{level}`" for name, found in given.items() for level in found["levels"]]),
+        snippet=snippet(facts),
+        rates=_rates(facts),
+        kept=_kept(facts),
+        splits=_splits(held),
+        command=_command(facts),
+        invented=_INVENTED if facts["source"] == "sample" else "",
+    )
+
+
+def snippet(facts: Mapping[str, Any]) -> str:
+    """Return Python that makes a version of `row` from its edits."""
+    name, given = next(iter(facts["perturbations"].items()))
+    variant = f"{name}_{list(given['levels'])[len(given['levels']) // 2]}"
+    return f"""\
+text, edits = row["{given["field"]}"], row["{variant}_edits"]
+for edit in reversed(edits):  # from the right, so that places to the left stay
+    end = edit["start"] + len(edit["before"])
+    text = text[: edit["start"]] + edit["after"] + text[end:]
+assert text == row["{variant}"]"""
+
+
+def percent(share: float) -> str:
+    """Return a fraction as a percentage.
+
+    >>> percent(0.125)
+    '12.5 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> str:
+    r"""Return a table in Markdown, the first `left` columns set to the left and the others to the right.
+
+    >>> print(table(("level", "texts"), [("low", "1,200"), ("a|b", "7")], left=1))
+    | level | texts |
+    |---|---:|
+    | low | 1,200 |
+    | a\|b | 7 |
+    """
+    rule = "".join("---|" if at < left else "---:|" for at in range(len(heads)))
+    lines = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}", *lines])
+
+
+def _origin(facts: Mapping[str, Any]) -> str:
+    task, name = facts["task"], facts["source"]
+    source = _settings(facts, "source", "source")
+    if name == "sample":
+        return "The sample texts of noisyhealth, all invented by language-model assistants under rules written by hand."
+    if file := _of(source.get("paths"), task):
+        return f"Texts from the file `{file}` of whoever built this dataset."
+    if repo := _of(source.get("repos"), task):
+        revision = _of(source.get("revisions"), task) or "the newest when it was built"
+        return f"Texts from all splits of the dataset `{repo}` (revision: {revision})."
+    return f"Texts from the source `{name}`."
+
+
+def _licence(stated: str) -> str:
+    if not (stated := stated.strip()):
+        return _NOT_STATED
+    family, *parts = stated.lower().split("-")
+    if family == "cc0":
+        return f"**Licence: {stated}**, no rights reserved, neither for the texts nor for their disturbed versions."
+    terms = [_TERMS[part] for part in parts if part in _TERMS] if family == "cc" else []
+    asked = _and(terms) or "read its terms before you share this folder"
+    return f"**Licence: {stated}** by the source; disturbed versions are adaptations, so it binds them too: {asked}."
+
+
+def _disturbance(facts: Mapping[str, Any], name: str) -> str:
+    """Return what a disturbance does, by the class that makes it, or by its name where that is not known."""
+    given, change = facts["perturbations"][name], _settings(facts, "keep", name, "change")
+    kind = str(change.get("_target_", name)).rpartition(".")[2].lower()
+    how = _HOW[kind](change) if kind in _HOW else "See `settings` in `build.json`."
+    levels = _and([f"{level} {percent(rate)}" for level, rate in given["levels"].items()])
+    unit = _UNITS.get(given["unit"], given["unit"])
+    nested = "a higher level contains the edits of a lower one" if given["nested"] else "each level is drawn anew"
+    return f"- **{name}.** {how} Levels: {levels} of {unit} of the {given['field']}; {nested}."
+
+
+def _typo(change: Mapping[str, Any]) -> str:
+    low, high = 100 * change.get("low_share", 0.2), 100 * change.get("high_share", 0.5)
+    typed = "a neighbour on the keyboard" if change.get("neighbours") else "any letter of the alphabet"
+    return (
+        f"Typing errors: {low:.0f} to {high:.0f} % of the letters of a chosen word, at least one, are inserted, "
+        f"deleted, substituted or transposed. What is typed by mistake is {typed}. The edit distance between the "
+        "word and its typo is the number of letters drawn, and the word keeps its case."
+    )
+
+
+def _homophone(change: Mapping[str, Any]) -> str:
+    target = str(_of(change.get("sounds"), "_target_") or "Table").rpartition(".")[2]
+    sounds = {"Table": "a table made from CMUdict", "Datamuse": "the service Datamuse, as in the study"}
+    return (
+        "Words that sound alike: a chosen word is replaced by the first word that sounds like it (“disease”, "
+        f"“decease”), in its case. The sounds are those of {sounds.get(target, f'`{target}`')}; an exact homophone "
+        "comes before a near one. Near ones are an approximation of what is misheard: `op` says which a replacement is."
+    )
+
+
+def _redact(change: Mapping[str, Any]) -> str:
+    if mask := change.get("mask"):
+        return f"Words left out: `{mask}` stands in place of a chosen word, so that a reader sees where one is missing."
+    return "Words left out: a chosen word goes, with the space that would be left double; nothing shows where it stood."
+
+
+_HOW = {"typo": _typo, "homophone": _homophone, "redact": _redact}
+
+
+def _rates(facts: Mapping[str, Any]) -> str:
+    def row(name: str, level: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+        unit = facts["perturbations"][name]["unit"].replace("_", " ")
+        shares = (percent(found[part]) for part in ("words", "valid_words", "characters"))
+        distance, medical = f"{found['edit_distance']:,.1f}", percent(found["medical"])
+        return name, level, f"{percent(found['rate'])} of {unit}", f"{found['texts']:,}", *shares, distance, medical
+
+    heads = ("disturbance", "level", "asked", "texts", "words", "valid words", "characters", "edit distance", "medical")
+    found = facts["realised"].items()
+    return table(heads, (row(name, level, means) for name, levels in found for level, means in levels.items()), left=3)
+
+
+def _kept(facts: Mapping[str, Any]) -> str:
+    found = Attrition.of(facts["attrition"]).rows()
+    rows = ((what.strip() if what.startswith(" ") else f"**{what}**", why, f"{texts:,}") for what, texts, why in found)
+    return table(("texts that are ...", "others", "number"), rows, left=2)
+
+
+def _splits(held: Held) -> str:
+    encoder = (TRAIN, VALIDATION, TEST)
+    rows = (
+        (f"`{split}`" if split else "all", *(f"{held.texts(split, other):,}" for other in ("", *encoder)))
+        for split in (*SPLITS, "")
+    )
+    return table(("`split`", "texts", *(f"`encoder_split` {name}" for name in encoder)), rows, left=1)
+
+
+def _command(facts: Mapping[str, Any]) -> str:
+    """Return the command that builds the dataset, as far as the settings of every source go."""
+    task, source = facts["task"], _settings(facts, "source")
+    given = {"task": task, "data": source.get("name", facts["source"]), "seed": facts["seed"], "draw": facts["draw"]}
+    for key in ("paths", "repos", "revisions"):
+        if value := _of(_of(source.get("source"), key), task):
+            plain = re.fullmatch(r"[\w./-]+", value)
+            given[f"data.source.{key}.{task}"] = value if plain else '"' + value.replace('"', r"\"") + '"'
+    return " ".join(["python -m noisyhealth dataset build", *(quote(f"{key}={value}") for key, value in given.items())])
+
+
+def _and(items: Sequence[str]) -> str:
+    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
+
+
+def _settings(facts: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """Return a part of the settings, empty where there is none."""
+    found: Any = facts["settings"]
+    for key in keys:
+        found = _of(found, key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _of(mapping: Any, key: str) -> Any:
+    return mapping.get(key) if isinstance(mapping, Mapping) else None
+
+
+_UNITS = {"words": "all words", "valid_words": "the words that may be disturbed", "chars": "all characters"}
+# What parts of a Creative Commons licence ask of who passes texts on (https://creativecommons.org/licenses/).
+_TERMS = {
+    "by": "name the authors of the texts and say that they were changed",
+    "nc": "use and share them for nothing commercial",
+    "sa": "share them under this licence alone",
+    "nd": "**do not share this folder**, since changed texts may not be passed on",
+}
+_NOT_STATED = """**Licence: not stated.** Before you share this folder, or anything made from it, find out under which
+terms the texts may be used: their disturbed versions are adaptations of them, and noisyhealth gives no right to either.
+Then build again with `data.source.licences`, or write the licence here."""
+_PRIVACY = """
+
+Texts, targets, `id` and `group` are as the source has them. Before you share this folder, make sure that none of them
+names a person or points to one."""
+_INVENTED = "\n- The texts are invented: they must not be cited, nor read as evidence for any treatment."
+
+LINES = """\
+The rows of `../data`, one JSON object a line, UTF-8. `load_dataset` of this folder gives them the same types, with one
+exception: where all values of a column look like dates (2026-01-31), it takes them for dates. All else is in
+`../README.md`.
+"""
+_CARD = """\
+# Health texts, disturbed: $task
+
+$texts English texts of the task `$task`, each with the answer that counts as right and $versions disturbed versions:
+$names, at $levels.
+Every version comes with the edits that made it and with its dose, so that a wrong answer can be traced to the words
+that were changed.
+
+Made with noisyhealth, which measures how well language models for health cope with the way people really write. It
+carries out the study Joshi et al., *Performance of Large Language Models Under Input Variability in Health Care
+Applications*, JMIR AI 2026;5:e83640. This is for testing models, not for care: nothing in it is medical advice.
+
+## Texts and licence
+
+$origin
+
+$licence$privacy
+
+## Disturbances
+
+Only words of these parts of speech are disturbed: $pos.
+Left alone whatever their part of speech: $protected.
+Which words change is drawn at random, the same for the same seed. How many is the rate times the length, rounded; a
+text that cannot be given so many is left out, never given less.
+
+$disturbances
+
+## What a row holds
+
+| column | type | what it holds |
+|---|---|---|
+| `id` | string | the example's id, unique |
+| `text` | string | the original text |
+| `target` | string | the answer that counts as right: a label, or a reference answer |
+| `question` | string | $asks |
+| `group` | string | what must not be torn between splits (a note, a patient), empty for none |
+| `split` | string | `prompt`, `validation` or `test` |
+| `encoder_split` | string | `train`, `validation` or `test` |
+| `words`, `valid_words` | int32 | number of words of the text, and of those that may be disturbed |
+| `D_L` | string | the version that disturbance D makes at level L |
+| `D_L_edits` | list | its edits, in the order of `start`; each has |
+| · `start` | int32 | its first character in the original, from 0, in Unicode code points |
+| · `before`, `after` | string | what stands there in the original and in the version |
+| · `op` | string | what was done: operations of a typo joined by +, `exact` or `near` sound, `remove` or `mask` |
+| · `pos` | string | the word's universal part of speech |
+| · `medical` | bool | whether the word is, or is part of, a medical term |
+| · `word` | int32 | index of the word in the original, from 0 |
+| · `flags` | list of string | what a reader must not lose, touched here: negation, number, laterality, drug |
+| `D_L_dose` | struct | what the disturbance amounts to |
+| · `words`, `valid_words` | float64 | fraction of them that is edited, 0 to 1 |
+| · `characters` | float64 | edit distance as a fraction of the original's characters |
+| · `edit_distance` | int32 | characters inserted, deleted, substituted or transposed, over all edits |
+| · `medical` | float64 | fraction of the edits that touch a medical word, 0 to 1; 0 without edits |
+| · `total_words`, `total_valid_words` | int32 | number of words of what is disturbed |
+
+D_L stands for $columns.
+`data/` (Parquet) and `jsonl/` hold the same rows.
+
+## Reading it, and replaying edits
+
+```python
+from datasets import load_dataset
+
+row = load_dataset("path/to/this/folder", split="test")[0]
+```
+
+`load_dataset("path/to/this/folder/jsonl")` reads the JSONL files instead.
+
+The edits alone make a version from its original:
+
+```python
+$snippet
+```
+
+## Rates asked and realised
+
+Means over the texts. Words and characters are shares of what is disturbed, the edit distance is in characters a text,
+medical is the share of edits that touch a medical word.
+
+$rates
+
+## Which texts are kept
+
+A text is kept when it reaches every level of every disturbance, so that all versions are of the same texts.
+
+$kept
+
+## Splits
+
+$splits
+
+`split` is for models that are prompted: `prompt` has examples to show them, `validation` is for choosing settings.
+`encoder_split` is for models that are fine-tuned, on all but the test texts. Both have the same test texts.
+
+No note (rows of one `group`), no text and no near copy of one is in two splits, nor in two encoder splits. A near copy
+has at least 70 % of its pairs of neighbouring words in common with another text; they are found by MinHash, an estimate
+that can miss one near that border.
+
+## How it was made
+
+| seed | draw | tagger |
+|---|---|---|
+| $seed | $draw | $tagger |
+
+```
+$command
+```
+
+makes it again, given also what else in `settings` of `build.json` is not noisyhealth's default. It is the same dataset
+when the hashes are:
+
+- content, of every text, version and edit: `$content`
+- examples and their splits: `$hash`
+
+## Limits
+
+- English only: parts of speech, medical terms and sounds are those of English.
+- Errors are drawn at random, not taken from what people wrote; those of people cluster in persons, words and places.
+- Short texts, and those with few words that can change, are missing: see above.
+- Medical words are found by lists, on held-out sentences with precision .93 and recall .83: shares of them are rough.
+- `flags` judge a word alone, whatever stands around it.
+- A disturbed text may no longer hold the answer; the target stays that of the original.$invented
+"""

@@ -1,0 +1,78 @@
+"""Which rows of a source give usable examples: repeats and contradictions go, and are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+
+from noisyhealth.dataset.attrition import Attrition
+from noisyhealth.errors import DataError
+from noisyhealth.records import Example
+from noisyhealth.sources.source import Read, Source
+
+_UNMAPPED = ""  # the target of a row whose label is another task's
+
+
+def usable(source: Source, task: str, attrition: Attrition) -> Iterator[Example]:
+    """Yield the examples of a source that can be used, counting all.
+
+    A text that stands there twice is used once. One with two different targets is not used at all, since
+    neither can be called right; nor is one whose twin has a label that no target is mapped to. Of the
+    questions on one note the first is used. The source is read twice, so that no text need be held.
+
+    Raises DataError where an id stands for two texts.
+    """
+    targets = _targets(source, task)
+    texts: set[bytes] = set()
+    groups: set[str] = set()
+    ids: set[str] = set()
+    for read in source.read(task):
+        attrition.read += 1
+        attrition.repaired.update(read.repairs)
+        example = read.example
+        reason = read.reason or _clash(targets.get(_digest(example.text, example.question), set()))
+        reason = reason or _again(example, texts, groups)
+        if reason:
+            attrition.left_out[reason] += 1
+            continue
+        if example.id in ids:
+            raise DataError(f"task {task!r}: the id {example.id!r} stands for two texts; ids must be unique")
+        ids.add(example.id)
+        texts.add(_digest(example.text))
+        groups.add(example.group)
+        attrition.usable += 1
+        yield example
+
+
+def _targets(source: Source, task: str) -> dict[bytes, set[str]]:
+    """Map each question on each text that has several targets to them."""
+    first: dict[bytes, str] = {}
+    several: dict[bytes, set[str]] = {}
+    for read in source.read(task):
+        if not read.example.text.strip():
+            continue
+        key, target = _digest(read.example.text, read.example.question), _target(read)
+        if first.setdefault(key, target) != target:
+            several.setdefault(key, {first[key]}).add(target)
+    return several
+
+
+def _target(read: Read) -> str:
+    return _UNMAPPED if read.reason else read.example.target
+
+
+def _clash(targets: set[str]) -> str:
+    if len(targets - {_UNMAPPED}) > 1:
+        return "contradicts its twin"
+    return "has a twin without a usable target" if targets else ""
+
+
+def _again(example: Example, texts: set[bytes], groups: set[str]) -> str:
+    known = _digest(example.text) in texts
+    if example.question and (known or (example.group and example.group in groups)):
+        return "asks about a note already used"
+    return "repeats another text" if known else ""
+
+
+def _digest(*parts: str) -> bytes:
+    return blake2b("\x1f".join(parts).encode(), digest_size=16).digest()

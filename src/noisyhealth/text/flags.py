@@ -1,0 +1,57 @@
+"""Which words carry what a clinical reader must not lose: negations, numbers, sides, drugs.
+
+One word is judged alone, whatever stands around it: "right" is a side in "right now" too.
+"""
+
+import re
+from functools import lru_cache
+
+from noisyhealth.text.medical import MedicalTerms
+from noisyhealth.text.protection import has_number, is_unit
+
+FLAGS = ("negation", "number", "laterality", "drug")
+
+
+@lru_cache(maxsize=1 << 16)
+def flags(word: str) -> tuple[str, ...]:
+    """Return which of FLAGS a word touches, in that order; a compound touches what its parts do.
+
+    >>> flags("Denies"), flags("2.5"), flags("left-sided"), flags("pain")
+    (('negation',), ('number',), ('laterality',), ())
+    """
+    parts = [_plain(part) for part in (word, *_SEAMS.split(word))]
+    is_drug = MedicalTerms.load().is_drug
+    touched = (
+        any(part in _NEGATIONS or part.endswith("n't") for part in parts),
+        any(part in _NUMBERS for part in parts) or has_number(word) or is_unit(parts[0]),
+        any(_SIDE.fullmatch(part) for part in parts),
+        any(map(is_drug, parts)),
+    )
+    return tuple(flag for flag, touches in zip(FLAGS, touched, strict=True) if touches)
+
+
+_SEAMS = re.compile(r"[-‐‑–/]")
+
+# The cues of NegEx (Chapman et al. 2001, doi:10.1006/jbin.2001.1029) that are one word or turn on one ("ruled
+# out" and "free of" do not), their inflections, and what else an English sentence is negated with. Contractions
+# without the apostrophe are what people type. Of un- only "unable": "unlikely" is a degree, "unstable" a finding.
+_NEGATION = """
+    no not never none nor neither nothing nobody nowhere non noone without w/o deny denies denied denying denial
+    negative negatives negatively absent absence lack lacks lacked lacking unable cannot aint arent cant couldnt
+    didnt doesnt dont hadnt hasnt havent isnt mightnt mustnt neednt shouldnt wasnt werent wont wouldnt
+"""
+_NEGATIONS = frozenset(_NEGATION.split())
+_NUMBER = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred hundreds thousand
+    thousands million millions billion billions dozen dozens half halves quarter quarters third thirds first second
+    fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
+    seventeenth eighteenth nineteenth twentieth thirtieth once twice thrice double triple
+"""
+_NUMBERS = frozenset(_NUMBER.split())
+# No "rt", "lt", "r", "l": retweet, radiotherapy, reaction time, less than are as common. "bilat" is nothing else.
+_SIDE = re.compile(r"(?:left|right)(?:wards?|most)?|(?:bi|uni|ipsi|contra)lateral(?:ly|ity)?|bilat")
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("’", "'").removesuffix("'").removesuffix("'s")
