@@ -59,7 +59,9 @@ OFFENSIVE = (
     "lynch nigga nigger paki piss prick rape rapist shit slut spic spick tit tranny wank wanker whore wop"
 )
 LEFT_OUT = frozenset(RESPELLED.split() + OFFENSIVE.split())
-ENDING = re.compile("(?<=...)(e|es|s|ed|d|ing|ly|y|er|ers|or|ors|al|ally|ic|ness|est|ant|ance|able|ably|ary|ion)$")
+ENDING = re.compile(
+    "(?<=...)(e|es|s|ed|d|ing|ly|y|er|ers|or|ors|al|ally|ic|ness|est|ant|ance|able|ably|ible|ibly|ary|ion|th)$"
+)
 PREFIXES = frozenset(["a", "be", "de", "dis", "en", "il", "im", "in", "ir", "non", "pre", "re", "un"])
 SPELLINGS = (
     ("our", "or"),
@@ -251,7 +253,11 @@ def make_rows(lexicon: Lexicon) -> Iterator[Row]:
 
 
 def _is_key(word: str) -> bool:
-    return bool(KEY.fullmatch(word)) and _zipf(word) >= (CONTRACTED_ZIPF if "'" in word else KEY_ZIPF)
+    return (
+        bool(KEY.fullmatch(word))
+        and word not in RESPELLED.split()
+        and _zipf(word) >= (CONTRACTED_ZIPF if "'" in word else KEY_ZIPF)
+    )
 
 
 def exact(word: str, lexicon: Lexicon) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ import hydra
 from hydra import initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError
 
 from noisyhealth.dataset.design import Design, Disturbance, Split
-from noisyhealth.errors import ConfigError
+from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.models.model import Model
 from noisyhealth.sources.source import Source
 from noisyhealth.tasks.task import Task
@@ -64,8 +65,8 @@ def cell(cfg: DictConfig) -> Cell:
     baseline = cfg.perturb.name == NONE
     rate = _rate(cfg)
     return Cell(
-        task=instantiate(cfg.task, _convert_="all"),
-        model=instantiate(cfg.model, _convert_="all"),
+        task=_made(cfg.task),
+        model=_made(cfg.model),
         perturb=str(cfg.perturb.name),
         level=NONE if baseline else str(cfg.level.name),
         rate=rate,
@@ -134,9 +135,9 @@ def design(cfg: DictConfig) -> Design:
         own: Any = OmegaConf.to_container(cfg.perturb, resolve=True)
         own["levels"] = {**own["levels"], str(cfg.level.name): float(cfg.level.rate)}
         kept[str(cfg.perturb.name)] = own
-    disturbances: list[Disturbance] = [instantiate(node, _convert_="all") for node in kept.values()]
-    split: Split = instantiate(cfg.data.split)
-    source: Source = instantiate(cfg.data.source, _convert_="all")
+    disturbances: list[Disturbance] = [_made(node) for node in kept.values()]
+    split: Split = _made(cfg.data.split)
+    source: Source = _made(cfg.data.source)
     return Design(
         task=str(cfg.task.name),
         source=source,
@@ -155,6 +156,16 @@ def design(cfg: DictConfig) -> Design:
         },
         draw=int(cfg.draw),
     )
+
+
+def _made(node: Any) -> Any:
+    """Return the object a node of the configuration describes; an error of ours comes as it is, not in Hydra's."""
+    try:
+        return instantiate(node, _convert_="all")
+    except InstantiationException as error:
+        if isinstance(error.__cause__, NoisyHealthError):
+            raise error.__cause__ from None
+        raise
 
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:

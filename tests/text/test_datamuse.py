@@ -1,6 +1,7 @@
 """Datamuse against a real HTTP server on loopback; no public network."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -93,3 +94,54 @@ def test_a_bad_answer_is_an_error_and_changes_nothing_kept(
 def test_a_busy_service_is_asked_again(service: str, tmp_path: Path) -> None:
     _Service.failures.append((429, ""))
     assert sounds(service, tmp_path)("course") == SoundAlike("coarse", "exact")
+
+
+def test_a_service_that_does_not_answer_in_time_is_an_error_and_changes_nothing_kept(
+    service: str, tmp_path: Path
+) -> None:
+    sounds(service, tmp_path)("course")
+    before = (tmp_path / "answers.jsonl").read_bytes()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the connection and says nothing
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/words"
+        muse = Datamuse(answers=str(tmp_path / "answers.jsonl"), url=url, timeout=0.2, retries=0)
+        assert muse("course") == SoundAlike("coarse", "exact")
+        with pytest.raises(DataError, match="disease gave no usable answer"):
+            muse("disease")
+    assert (tmp_path / "answers.jsonl").read_bytes() == before
+
+
+def test_a_service_that_stays_busy_is_an_error_and_changes_nothing_kept(service: str, tmp_path: Path) -> None:
+    _Service.failures.extend([(429, "")] * 2)
+    with pytest.raises(DataError, match="course gave no usable answer"):
+        sounds(service, tmp_path)("course")
+    assert not (tmp_path / "answers.jsonl").exists()
+
+
+def test_a_line_that_a_killed_process_left_unfinished_is_asked_again(service: str, tmp_path: Path) -> None:
+    sounds(service, tmp_path)("course")
+    whole = (tmp_path / "answers.jsonl").read_bytes()
+    (tmp_path / "answers.jsonl").write_bytes(whole + b'{"word": "disease", "answ')
+    assert sounds(service, tmp_path)("disease") == SoundAlike("decease", "near")
+    kept = (tmp_path / "answers.jsonl").read_bytes()
+    assert kept.startswith(whole)
+    assert [json.loads(line)["word"] for line in kept.splitlines()] == ["course", "disease"]
+
+
+def test_any_other_broken_line_is_an_error_with_its_number(service: str, tmp_path: Path) -> None:
+    sounds(service, tmp_path)("course")
+    with (tmp_path / "answers.jsonl").open("a") as file:
+        file.write("nonsense\n")
+    with pytest.raises(DataError, match=r"answers.jsonl, line 2: not an answer"):
+        sounds(service, tmp_path)("disease")
+
+
+def test_of_two_processes_that_ask_the_first_answer_stands_for_both(service: str, tmp_path: Path) -> None:
+    one, other = sounds(service, tmp_path), sounds(service, tmp_path)
+    one("course"), other("course")
+    RECORDED["rel_hom", "sandy"] = ["sandhi"]
+    try:
+        assert one("sandy") == SoundAlike("sandhi", "exact")
+    finally:
+        RECORDED["rel_hom", "sandy"] = ["san d", "sandi", "sandie"]
+    assert other("sandy") == SoundAlike("sandhi", "exact")
+    assert len((tmp_path / "answers.jsonl").read_text().splitlines()) == 2

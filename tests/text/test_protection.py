@@ -47,6 +47,7 @@ def parted(text: str) -> tuple[list[str], list[str]]:
         ("moles and pills", ["moles", "and", "pills"], []),
         ("90 calorie 5 cals 2 kilocalories", [], ["90", "calorie", "5", "cals", "2", "kilocalories"]),
         ("3 units--were", ["were"], ["3", "units"]),
+        ("A 9 cm-lesion", ["A"], ["9", "cm-lesion"]),
         ("35 mcg/1 mg/mestranol", [], ["35", "mcg/1", "mg/mestranol"]),
         ("2 mg/kg.h, 10 pmol.h/L", [], ["2", "mg/kg.h", "10", "pmol.h/L"]),
         ("9 cells/ml, cells/ml", ["cells/ml"], ["9", "cells/ml"]),

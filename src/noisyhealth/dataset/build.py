@@ -60,7 +60,10 @@ def build(design: Design, folder: Path) -> Build:
     table.write(part, _batches(design, counts, content))
     if not counts.attrition.kept:
         reasons = "\n".join(f"{what}: {texts} {why}".rstrip() for what, texts, why in counts.attrition.rows())
-        raise DataError(f"task {design.task!r}: no text is kept:\n{reasons}")
+        raise DataError(
+            f"task {design.task!r}: no text is kept, since none reaches every level; choose lower levels, another "
+            f"perturb.unit, or longer texts:\n{reasons}"
+        )
     counts.realised.check(design.task)
     splits = assign(counts.families.members(), design.split, seed=design.seed, task=design.task)
     examples, facts = sha256(), _facts(design)

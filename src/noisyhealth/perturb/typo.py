@@ -55,11 +55,11 @@ class Typo:
 
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
         """Return the word with typing errors, or None when no draw of letters can change it so."""
-        plan = _plan(word.text, self.low_share, self.high_share)
+        plan, draw = _plan(word.text, self.low_share, self.high_share), rng.random
         for _ in range(_TRIES if plan.most else 0):
-            size = plan.least + int(rng.random() * (plan.most - plan.least + 1))
-            after, ops = self._draw(plan, size, rng.random)
-            if after and OSA.distance(plan.plain, after) == size and _stays(plan, after, size):
+            size = plan.least + int(draw() * (plan.most - plan.least + 1))
+            after, ops = self._draw(plan, size, draw)
+            if after and OSA.distance(plan.plain, after) == size and (plan.small or _stays(plan, after, size)):
                 return Change(word.start, word.text, plan.case(after), ops)
         return None
 
@@ -72,8 +72,7 @@ class Typo:
             operation = bisect(self._edges, draw()) if plan.latin or _script(meant) == "LATIN" else _TRANSPOSE
             if operation == _DELETE:
                 del chars[at]
-            elif operation == _TRANSPOSE and (beside := _beside(chars, at)):
-                other = beside[int(draw() * len(beside))]
+            elif operation == _TRANSPOSE and (other := _beside(chars, at, draw)) is not None:
                 chars[at], chars[other] = chars[other], meant
             elif operation != _TRANSPOSE or _script(meant) == "LATIN":
                 others = self._others.get(meant) or self._typed(meant)
@@ -103,19 +102,20 @@ class _Plan:
     least: int
     most: int  # 0: the word cannot change
     case: Callable[[str], str]
-    latin: bool  # all its letters are
+    small: bool  # all its letters are; so is what is typed
+    latin: bool
 
 
 @lru_cache(maxsize=2**16)  # words come again and again
 def _plan(word: str, low: float, high: float) -> _Plan:
     case = _case_of(word)
     plain = word if case is _mixed else word.lower()
-    places = [
-        i for i in range(len(plain)) if _is_free(plain, i) and (_script(plain[i]) == "LATIN" or _beside(plain, i))
-    ]
+    free = [i for i in range(len(plain)) if _is_free(plain, i)]
+    places = tuple(i for i in free if _script(plain[i]) == "LATIN" or _beside(plain, i, lambda: 0.0) is not None)
     least, most = bounds(sum(map(str.isalpha, word)), low, high)
     most = min(most, len(places)) if least <= len(places) else 0
-    return _Plan(plain, tuple(places), least, most, case, all(_script(plain[i]) == "LATIN" for i in places))
+    latin = all(_script(plain[i]) == "LATIN" for i in places)
+    return _Plan(plain, places, least, most, case, case is str.lower, latin)
 
 
 @cache
@@ -140,14 +140,19 @@ def _picked(places: tuple[int, ...], size: int, draw: Callable[[], float]) -> li
     return sorted(pool[-size:], reverse=True)
 
 
-def _beside(word: Sequence[str], at: int) -> list[int]:
-    """List the places beside a letter that hold another letter of the same script."""
-    letter, script, found = word[at].lower(), _script(word[at]), []
-    if at and _script(other := word[at - 1]) == script and other.lower() != letter:
-        found.append(at - 1)
-    if at + 1 < len(word) and _script(other := word[at + 1]) == script and other.lower() != letter:
-        found += [at + 1] * _is_free(word, at + 1)
-    return found
+def _beside(word: Sequence[str], at: int, draw: Callable[[], float]) -> int | None:
+    """Return a place beside a letter that holds another letter of the same script, drawn from two; None for none."""
+    step = 1 if draw() < 0.5 else -1
+    for place in (at + step, at - step):
+        if 0 <= place < len(word) and _are_twins(word[at], word[place]) and _is_free(word, place):
+            return place
+    return None
+
+
+@cache
+def _are_twins(one: str, other: str) -> bool:
+    """Tell whether two characters are different letters of one script."""
+    return _script(one) == _script(other) != "" and one.lower() != other.lower()
 
 
 def _is_free(word: Sequence[str], at: int) -> bool:

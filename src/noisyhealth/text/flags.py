@@ -7,24 +7,32 @@ import re
 from functools import lru_cache
 
 from noisyhealth.text.medical import MedicalTerms
-from noisyhealth.text.protection import has_number, is_unit
+from noisyhealth.text.protection import UNITS, has_number, is_unit
 
 FLAGS = ("negation", "number", "laterality", "drug")
 
 
-@lru_cache(maxsize=1 << 16)
 def flags(word: str) -> tuple[str, ...]:
     """Return which of FLAGS a word touches, in that order; a compound touches what its parts do.
 
     >>> flags("Denies"), flags("2.5"), flags("left-sided"), flags("pain")
     (('negation',), ('number',), ('laterality',), ())
     """
+    if not word.isalpha():
+        return _compound(word)
+    plain = word.lower()  # most words, and every typo, are one word of letters and are asked for only once
+    found = _ALONE.get(plain, ())
+    return (*found, "drug") if MedicalTerms.load().is_drug(plain) else found
+
+
+@lru_cache(maxsize=1 << 16)
+def _compound(word: str) -> tuple[str, ...]:
     parts = [_plain(part) for part in (word, *_SEAMS.split(word))]
     is_drug = MedicalTerms.load().is_drug
     touched = (
         any(part in _NEGATIONS or part.endswith("n't") for part in parts),
         any(part in _NUMBERS for part in parts) or has_number(word) or is_unit(parts[0]),
-        any(_SIDE.fullmatch(part) for part in parts),
+        any(part in _SIDES for part in parts),
         any(map(is_drug, parts)),
     )
     return tuple(flag for flag, touches in zip(FLAGS, touched, strict=True) if touches)
@@ -50,8 +58,26 @@ _NUMBER = """
 """
 _NUMBERS = frozenset(_NUMBER.split())
 # No "rt", "lt", "r", "l": retweet, radiotherapy, reaction time, less than are as common. "bilat" is nothing else.
-_SIDE = re.compile(r"(?:left|right)(?:wards?|most)?|(?:bi|uni|ipsi|contra)lateral(?:ly|ity)?|bilat")
+_SIDES = frozenset(
+    f"{head}{tail}"
+    for heads, tails in (
+        (("left", "right"), ("", "ward", "wards", "most")),
+        (("bilateral", "unilateral", "ipsilateral", "contralateral"), ("", "ly", "ity")),
+        (("bilat",), ("",)),
+    )
+    for head in heads
+    for tail in tails
+)
 
 
 def _plain(word: str) -> str:
     return word.lower().replace("’", "'").removesuffix("'").removesuffix("'s")
+
+
+# The flags of single words but for drugs, which have a table of their own.
+_ALONE = {
+    word: tuple(
+        flag for flag, words in zip(FLAGS, (_NEGATIONS, _NUMBERS | UNITS, _SIDES), strict=False) if word in words
+    )
+    for word in _NEGATIONS | _NUMBERS | UNITS | _SIDES
+}

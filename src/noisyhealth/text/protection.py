@@ -17,7 +17,7 @@ PROTECTIONS = frozenset({"number", "dose", "time", "date", "link", "email", "nam
 class Part:
     """A word of a run of characters: `offset` counts from the run's start, `kinds` protect it wherever it stands.
 
-    `role`: number, unit, compound (mg/mestranol, cells/ml), month (with a day or year in it too), of, clock (pm),
+    `role`: number, unit, compound (mg/mestranol, cm-lesion, cells/ml), month (with a day or year in it too), of, clock (pm),
     dose (an abbreviation that is another word too) or heart (<3), where the words around decide; "" elsewhere.
     """
 
@@ -68,7 +68,7 @@ def is_unit(word: str) -> bool:
     >>> [is_unit(word) for word in ("mg/kg", "Hours", "year-old", "in")]
     [True, True, True, False]
     """
-    return all(piece in _UNITS for piece in _pieces_of_unit(word))
+    return all(piece in UNITS for piece in _pieces_of_unit(word))
 
 
 def has_number(word: str) -> bool:
@@ -83,7 +83,7 @@ def _listed(words: str) -> frozenset[str]:
 
 
 # Units that are nothing else, then words and letters that are units only after a number.
-_UNITS = _listed(
+UNITS = _listed(
     """mg mgs mcg µg μg ug ng pg kg kgs gm gms lb lbs oz ml mls dl cc mmol µmol μmol umol mumol nmol pmol fmol mol
     meq mosm iu miu mm cm nm km ft mmhg cmh2o kpa bpm hz khz mhz gy cgy mci kcal kj joule joules volt volts watt
     watts mv kda hr hrs hour hours min mins minute minutes sec secs msec seconds day days wk wks week weeks month
@@ -161,10 +161,10 @@ def _unit_role(word: str) -> str:
     if lowered in _OFTEN_ELSE and word.islower():
         return ""
     parts = _pieces_of_unit(word)
-    if all(p in _UNITS or p in _LOOSE_UNITS for p in parts):
+    if all(p in UNITS or p in _LOOSE_UNITS for p in parts):
         return "unit"
-    head, tail = re.split(r"[./]", lowered)[0], parts[-1]
-    return "compound" if (head != lowered and head in _UNITS) or (len(parts) > 1 and tail in _UNITS) else ""
+    head, tail = re.split(r"[./-]", lowered)[0], parts[-1]
+    return "compound" if (head != lowered and head in UNITS) or (len(parts) > 1 and tail in UNITS) else ""
 
 
 def _calendar(word: str) -> list[str]:

