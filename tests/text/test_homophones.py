@@ -20,6 +20,10 @@ SAME_WORD = (
     ("patient", "patients"),
     ("treat", "treated"),
     ("show", "showed"),
+    ("significant", "significance"),
+    ("growth", "grow"),
+    ("responsible", "responsibly"),
+    ("tho", "though"),
 )
 
 
