@@ -6,7 +6,7 @@ conversation, the form that chat models were trained on, each with the instructi
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
+from hashlib import blake2b
 from typing import TypeAlias
 
 from noisyhealth.errors import ConfigError
@@ -55,8 +55,8 @@ class Prompt:
                 f"prompt.shots={self.shots}, but the pool for prompts holds {len(pool)} examples: "
                 "lower prompt.shots or raise data.split.prompt"
             )
-        order = sorted(pool, key=lambda e: e.id)
-        Random(self.shot_seed).shuffle(order)
+        # By a hash, not by `random.shuffle`, whose order may differ in another version of Python.
+        order = sorted(pool, key=lambda e: blake2b(f"{self.shot_seed}\x1f{e.id}".encode(), digest_size=16).digest())
         return tuple(_even(order, self.shots))
 
     def messages(self, wording: Wording, shots: Sequence[Example], query: Query) -> list[Message]:
