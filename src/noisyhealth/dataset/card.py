@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from shlex import quote
 from string import Template
 from typing import Any
@@ -31,7 +32,8 @@ def card(facts: Mapping[str, Any], held: Held) -> str:
     """Return the text of README.md. `facts` are those of the build, without paths."""
     given = facts["perturbations"]
     filled = {name: facts[name] for name in ("task", "seed", "draw", "tagger", "content", "hash")}
-    return Template(_CARD).substitute(
+    template = files("noisyhealth.data").joinpath("dataset_card.md").read_text(encoding="utf-8")
+    return Template(template).substitute(
         filled,
         texts=f"{held.texts():,}",
         versions=sum(len(found["levels"]) for found in given.values()),
@@ -228,127 +230,4 @@ LINES = """\
 The rows of `../data`, one JSON object a line, UTF-8. `load_dataset` of this folder gives them the same types, with one
 exception: where all values of a column look like dates (2026-01-31), it takes them for dates. All else is in
 `../README.md`.
-"""
-_CARD = """\
-# Health texts, disturbed: $task
-
-$texts English texts of the task `$task`, each with the answer that counts as right and $versions disturbed versions:
-$names, at $levels.
-Every version comes with the edits that made it and with its dose, so that a wrong answer can be traced to the words
-that were changed.
-
-Made with noisyhealth, which measures how well language models for health cope with the way people really write. It
-carries out the study Joshi et al., *Performance of Large Language Models Under Input Variability in Health Care
-Applications*, JMIR AI 2026;5:e83640. This is for testing models, not for care: nothing in it is medical advice.
-
-## Texts and licence
-
-$origin
-
-$licence$privacy
-
-## Disturbances
-
-Only words of these parts of speech are disturbed: $pos.
-Left alone whatever their part of speech: $protected.
-Which words change is drawn at random, the same for the same seed. How many is the rate times the length, rounded; a
-text that cannot be given so many is left out, never given less.
-
-$disturbances
-
-## What a row holds
-
-| column | type | what it holds |
-|---|---|---|
-| `id` | string | the example's id, unique |
-| `text` | string | the original text |
-| `target` | string | the answer that counts as right: a label, or a reference answer |
-| `question` | string | $asks |
-| `group` | string | what must not be torn between splits (a note, a patient), empty for none |
-| `split` | string | `prompt`, `validation` or `test` |
-| `encoder_split` | string | `train`, `validation` or `test` |
-| `words`, `valid_words` | int32 | number of words of the text, and of those that may be disturbed |
-| `D_L` | string | the version that disturbance D makes at level L |
-| `D_L_edits` | list | its edits, in the order of `start`; each has |
-| · `start` | int32 | its first character in the original, from 0, in Unicode code points |
-| · `before`, `after` | string | what stands there in the original and in the version |
-| · `op` | string | what was done: operations of a typo joined by +, `exact` or `near` sound, `remove` or `mask` |
-| · `pos` | string | the word's universal part of speech |
-| · `medical` | bool | whether the word is, or is part of, a medical term |
-| · `word` | int32 | index of the word in the original, from 0 |
-| · `flags` | list of string | what a reader must not lose, touched here: negation, number, laterality, drug |
-| `D_L_dose` | struct | what the disturbance amounts to |
-| · `words`, `valid_words` | float64 | fraction of them that is edited, 0 to 1 |
-| · `characters` | float64 | edit distance as a fraction of the original's characters |
-| · `edit_distance` | int32 | characters inserted, deleted, substituted or transposed, over all edits |
-| · `medical` | float64 | fraction of the edits that touch a medical word, 0 to 1; 0 without edits |
-| · `total_words`, `total_valid_words` | int32 | number of words of what is disturbed |
-
-D_L stands for $columns.
-`data/` (Parquet) and `jsonl/` hold the same rows.
-
-## Reading it, and replaying edits
-
-```python
-from datasets import load_dataset
-
-row = load_dataset("path/to/this/folder", split="test")[0]
-```
-
-`load_dataset("path/to/this/folder/jsonl")` reads the JSONL files instead.
-
-The edits alone make a version from its original:
-
-```python
-$snippet
-```
-
-## Rates asked and realised
-
-Means over the texts. Words and characters are shares of what is disturbed, the edit distance is in characters a text,
-medical is the share of edits that touch a medical word.
-
-$rates
-
-## Which texts are kept
-
-A text is kept when it reaches every level of every disturbance, so that all versions are of the same texts.
-
-$kept
-
-## Splits
-
-$splits
-
-`split` is for models that are prompted: `prompt` has examples to show them, `validation` is for choosing settings.
-`encoder_split` is for models that are fine-tuned, on all but the test texts. Both have the same test texts.
-
-No note (rows of one `group`), no text and no near copy of one is in two splits, nor in two encoder splits. A near copy
-has at least 70 % of its pairs of neighbouring words in common with another text; they are found by MinHash, an estimate
-that can miss one near that border.
-
-## How it was made
-
-| seed | draw | tagger |
-|---|---|---|
-| $seed | $draw | $tagger |
-
-```
-$command
-```
-
-makes it again, given also what else in `settings` of `build.json` is not noisyhealth's default. It is the same dataset
-when the hashes are:
-
-- content, of every text, version and edit: `$content`
-- examples and their splits: `$hash`
-
-## Limits
-
-- English only: parts of speech, medical terms and sounds are those of English.
-- Errors are drawn at random, not taken from what people wrote; those of people cluster in persons, words and places.
-- Short texts, and those with few words that can change, are missing: see above.
-- Medical words are found by lists, on held-out sentences with precision .93 and recall .83: shares of them are rough.
-- `flags` judge a word alone, whatever stands around it.
-- A disturbed text may no longer hold the answer; the target stays that of the original.$invented
 """
