@@ -47,6 +47,9 @@ TEXT_COLUMNS = ("id", "text", "target", "question", "group", "split", "encoder_s
 COUNT_COLUMNS = ("words", "valid_words")
 EDIT_FIELDS = ("start", "before", "after", "op", "pos", "medical", "word")
 DOSE_FIELDS = ("words", "valid_words", "characters", "edit_distance", "medical")
+BLANK = " \u00a0"
+BLANKS = re.compile(f"[{BLANK}]{{2,}}")
+FLAGS = frozenset(("negation", "number", "laterality", "drug"))
 APOSTROPHES = "'’"
 
 MARK = r"(?:[^\w\s]|_)"
@@ -238,6 +241,7 @@ class Audit:
 
     levels: list[Level]
     show: int = 1
+    unprotected: frozenset[str] = frozenset()  # kinds of PROTECTED that the table's settings do not protect
     checks: dict[str, Check] = field(default_factory=dict)
     texts: int = 0
     edits: int = 0
@@ -352,6 +356,8 @@ def bare(text: str) -> str:
 def hit_word(original: Original, edit: Edit, blank: bool) -> int | None:
     """Return the own word that an edit lies in, one blank at either end left aside where that is allowed."""
     at = original.word_around(edit.start, edit.end)
+    if at is None and blank and edit.before[-1:] in BLANK:
+        return original.word_around(edit.start, edit.start + len(edit.before.rstrip(BLANK)))
     if at is None and blank and edit.before[:1].isspace():
         return original.word_around(edit.start + 1, edit.end)
     if at is None and blank and edit.before[-1:].isspace():
@@ -516,16 +522,19 @@ def exact_or_near(variant: Variant) -> list[str] | None:
 
 
 def emptied(variant: Variant) -> list[str] | None:
-    """Find redactions that leave something."""
-    return _each(variant, lambda edit: edit.after == "")
+    """Find redactions that leave something, other than one mask for all."""
+    masks = {edit.after for edit in variant.edits if edit.op == "mask"}
+    mask = masks.pop() if len(masks) == 1 else ""
+    return _each(variant, lambda edit: edit.after == (mask if edit.op == "mask" else ""))
 
 
 def no_new_blanks(variant: Variant) -> list[str]:
     """Find double blanks and a blank at the start that redaction has made."""
     old, new = variant.original.text, variant.text
     faults = []
-    if new.count("  ") > old.count("  "):
-        faults.append(f"{new.count('  ')} double blanks, the original has {old.count('  ')}")
+    doubled = [sum(len(run) - 1 for run in BLANKS.findall(text)) for text in (new, old)]
+    if doubled[0] > doubled[1]:
+        faults.append(f"{doubled[0]} blanks beside a blank, the original has {doubled[1]}")
     if new.startswith(" ") and not old.startswith(" ") and "  " not in old:
         faults.append(f"begins with a blank: {new[:30]!r}")
     return faults
@@ -634,6 +643,8 @@ def check_variant(audit: Audit, name: str, variant: Variant) -> None:
     audit.edits += edits
     for title, kind, rule in RULES:
         check = audit[title]
+        if title.removeprefix("untouched: ") in audit.unprotected:
+            continue
         if kind in ("", level.kind) and (faults := rule(variant)) is not None:
             check.see(at, edits)
             for fault in faults:
@@ -710,10 +721,30 @@ def read_levels(schema: pa.Schema) -> list[Level]:
         raise UnreadableError(f"schema metadata {METADATA!r} doesn't say what was asked: {error!r}") from error
 
 
+# What the settings call the kinds of PROTECTED.
+SETTINGS = {
+    "numbers with units": "number",
+    "numbers with spelled units": "number",
+    "times": "time",
+    "dates": "date",
+    "URLs": "link",
+    "e-mails": "email",
+    "@names": "name",
+    "#tags": "tag",
+    "emoji": "emoji",
+}
+
+
+def read_unprotected(schema: pa.Schema) -> frozenset[str]:
+    """Return the kinds that the settings in the metadata leave unprotected; none where the metadata do not say."""
+    told = json.loads((schema.metadata or {})[METADATA]).get("protected")
+    return frozenset() if told is None else frozenset(kind for kind, name in SETTINGS.items() if name not in told)
+
+
 def check_columns(audit: Audit, schema: pa.Schema, rows: int) -> None:
     """Check that the promised columns are there, of the promised types, and no others with edits."""
     check = audit["columns are those promised"]
-    check.texts = rows
+    check.texts += rows
     if not (rows and audit.levels):
         check.fault("table", f"{rows} rows, {len(audit.levels)} columns of variants")
     wanted = dict.fromkeys(TEXT_COLUMNS, _is_text) | dict.fromkeys(COUNT_COLUMNS, pa.types.is_integer)
@@ -828,21 +859,35 @@ def check_row(audit: Audit, row: Mapping[str, Any]) -> None:
     audit.texts += 1
 
 
-def check_table(path: Path, show: int = 1) -> Audit:
-    """Return what all checks found in a table. Raises UnreadableError with what is wrong with the file."""
-    try:
-        with pq.ParquetFile(path) as file:
-            audit = Audit(read_levels(file.schema_arrow), show)
-            check_columns(audit, file.schema_arrow, file.metadata.num_rows)
-            if audit["columns are those promised"].faults:
-                return audit
-            for name in check_names(audit.levels):
-                _ = audit[name]  # so that a check that meets nothing says so
-            for batch in file.iter_batches(BATCH):
-                for row in rows_of(batch, audit.levels):
-                    check_row(audit, row)
-    except (OSError, pa.ArrowException) as error:
-        raise UnreadableError(f"{path}: {error}") from error
+def tables(path: Path) -> list[Path]:
+    """Return the tables of an exported folder, or the one table given. Splits can only be compared over all of them."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("data/*.parquet")) or sorted(path.glob("*.parquet"))
+    if not found:
+        raise UnreadableError(f"{path}: no Parquet file in it or in its folder data")
+    return found
+
+
+def check_tables(paths: Sequence[Path], show: int = 1) -> Audit:
+    """Return what all checks found in the parts of a table. Raises UnreadableError with what is wrong with a file."""
+    audit: Audit | None = None
+    for path in paths:
+        try:
+            with pq.ParquetFile(path) as file:
+                audit = audit or Audit(read_levels(file.schema_arrow), show, read_unprotected(file.schema_arrow))
+                check_columns(audit, file.schema_arrow, file.metadata.num_rows)
+                if audit["columns are those promised"].faults:
+                    return audit
+                for name in check_names(audit.levels):
+                    _ = audit[name]  # so that a check that meets nothing says so
+                for batch in file.iter_batches(BATCH):
+                    for row in rows_of(batch, audit.levels):
+                        check_row(audit, row)
+        except (OSError, pa.ArrowException) as error:
+            raise UnreadableError(f"{path}: {error}") from error
+    if audit is None:
+        raise UnreadableError("no table was given")
     check_whole(audit)
     return audit
 
@@ -850,11 +895,11 @@ def check_table(path: Path, show: int = 1) -> Audit:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report; return 0 for no fault, 1 for some, 2 for a file that can't be read."""
     parser = argparse.ArgumentParser(description="Check a table of disturbed texts against the contract.")
-    parser.add_argument("table", type=Path, help="the Parquet file")
+    parser.add_argument("table", type=Path, help="an exported folder, or one Parquet file")
     parser.add_argument("--show", type=int, default=1, help="faults spelled out a check (default 1)")
     given = parser.parse_args(arguments)
     try:
-        audit = check_table(given.table, given.show)
+        audit = check_tables(tables(given.table), given.show)
     except UnreadableError as error:
         print(f"can't be read: {error}", file=sys.stderr)
         return 2

@@ -25,12 +25,13 @@ from pathlib import Path
 from make_medical_terms import POS_FILES, TABLES, debian_version, read_wordnet
 from wordfreq import zipf_frequency
 
-TABLE_VERSION = 2
+TABLE_VERSION = 3
 KEPT = 3  # candidates a word
 WORDS = Path("/usr/share/dict/american-english")  # of wamerican
 CONTRACTED_ZIPF = 3.5  # don't, patient's
 KEY_ZIPF = 1.8  # rarer words are not looked up often enough to earn a row
 EXACT_ZIPF = 2.0
+COMMONER_THAN_NAMES = 5.8  # will, may; not john, harry, sue, which are read as names
 NEAR_ZIPF = 2.5
 
 # Costs of one phoneme heard as another; pairs in none of these groups never stand for each other.
@@ -60,8 +61,10 @@ OFFENSIVE = (
 )
 LEFT_OUT = frozenset(RESPELLED.split() + OFFENSIVE.split())
 ENDING = re.compile(
-    "(?<=...)(e|es|s|ed|d|ing|ly|y|er|ers|or|ors|al|ally|ic|ness|est|ant|ance|able|ably|ible|ibly|ary|ion|th)$"
+    "(?<=...)(e|es|s|ed|d|ing|ly|y|er|ers|or|ors|al|ally|ic|ness|est|ant|ance|able|ably|ible|ibly|ary|ion|th"
+    "|ent|ence|ate|ts|ns)$"
 )
+TWO_WORDS = ({"patient", "patience"}, {"patients", "patience"})  # the person and the virtue
 PREFIXES = frozenset(["a", "be", "de", "dis", "en", "il", "im", "in", "ir", "non", "pre", "re", "un"])
 SPELLINGS = (
     ("our", "or"),
@@ -117,7 +120,7 @@ def _is_candidate(word: str, entries: frozenset[str]) -> bool:
     if not CANDIDATE.fullmatch(word) or LEFT_OUT & {word, _stem(word), *_lemmas(word)}:
         return False
     zipf = _zipf(word)
-    name_too = word.capitalize() in entries and zipf < 4
+    name_too = word.capitalize() in entries and zipf < COMMONER_THAN_NAMES
     return zipf >= EXACT_ZIPF and not name_too and (bool(_lemmas(word)) or zipf >= 4.5)
 
 
@@ -140,6 +143,8 @@ def _senses(word: str) -> frozenset[str]:
 
 def same_word(one: str, other: str) -> bool:
     """Tell whether two words are one: inflections of a stem, or spellings of it."""
+    if {one, other} in TWO_WORDS:
+        return False
     if _lemmas(one) & _lemmas(other) or _senses(one) & _senses(other):
         return True
     longer, shorter = sorted((one, other), key=len, reverse=True)

@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, Ended, environment
@@ -52,10 +54,39 @@ def test_settings_may_stand_before_and_after_options(ran: tuple[Path, Ended, End
 
 
 def test_the_readme_s_checker_finds_no_fault_in_an_export(ran: tuple[Path, Ended, Ended]) -> None:
-    table = ran[0] / "out/qa/data/test.parquet"
-    command = [sys.executable, str(REPOSITORY / "scripts/check_dataset.py"), str(table)]
+    ended = checked(ran[0] / "out/qa")
+    rows = json.loads((ran[0] / "out/qa/build.json").read_text())["attrition"]["kept"]
+    assert (ended.returncode, ended.stdout.splitlines()[-1].split()[:2]) == (0, ["faults=0", f"texts={rows}"])
+
+
+def test_the_readme_s_checker_finds_a_text_that_stands_in_two_files_of_an_export(
+    ran: tuple[Path, Ended, Ended], tmp_path: Path
+) -> None:
+    copytree(ran[0] / "out/qa", tmp_path / "qa")
+    prompt, test = (pq.read_table(tmp_path / f"qa/data/{name}.parquet") for name in ("prompt", "test"))
+    leaked = pa.concat_tables([prompt, test.slice(0, 1).set_column(5, "split", pa.array(["prompt"]))])
+    pq.write_table(leaked.replace_schema_metadata(prompt.schema.metadata), tmp_path / "qa/data/prompt.parquet")
+    ended = checked(tmp_path / "qa")
+    assert ended.returncode == 1
+    assert "FAULT no text in two values of split" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "setting", ["perturb=redact perturb.change.mask=___", "protect=[]", "perturb=typo perturb.unit=valid_words"]
+)
+def test_the_checker_takes_the_settings_that_the_readme_names(
+    ran: tuple[Path, Ended, Ended], shared_cache: Path, tmp_path: Path, setting: str
+) -> None:
+    made = execute(tmp_path, shared_cache, "dataset", "export", "task=sentiment", "--to", "out", *setting.split())
+    assert made.returncode == 0, made.stderr
+    ended = checked(tmp_path / "out/sentiment")
+    assert ended.returncode == 0, ended.stdout
+
+
+def checked(folder: Path) -> Ended:
+    command = [sys.executable, str(REPOSITORY / "scripts/check_dataset.py"), str(folder)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    assert (ended.returncode, ended.stdout.splitlines()[-1].split()[0]) == (0, "faults=0"), ended.stdout
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 
 from noisyhealth import experiment, settings, study
 from noisyhealth.errors import CallError, ConfigError, StoreError
+from noisyhealth.models.model import FREE, Price
 from noisyhealth.perturb.engine import distance, replay
 from noisyhealth.records import Edit, Outcome, Query, Reply, Training
 from noisyhealth.settings import Cell
@@ -55,6 +56,9 @@ class Parrot:
 
     def request(self, query: Query) -> dict[str, object]:
         return {"text": query.text}
+
+    def price(self) -> Price:
+        return FREE
 
     def notes(self) -> dict[str, str]:
         return {"fit.json": "{}"}
@@ -242,7 +246,7 @@ def test_an_interrupted_cell_is_killed_and_goes_on_where_it_stopped(make: Make) 
 
 
 def test_a_store_that_refuses_the_numbers_leaves_a_failed_run(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "_costs", lambda read: {"tokens/prompt": float("nan")})
+    monkeypatch.setattr(experiment, "_costs", lambda model, read: {"tokens/prompt": float("nan")})
     cell = make("study=refused", "perturb=typo", "level=low")
     with pytest.raises(StoreError, match="tokens/prompt"):
         run(cell)

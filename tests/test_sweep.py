@@ -79,48 +79,69 @@ def test_the_same_command_again_computes_nothing(nine: Study, run: Command) -> N
     assert len(runs(nine.folder, "sweep")) == 1
 
 
+GRID = ("-m", "model=gpt,majority", "perturb=none,typo", "level=low,mid,high", "data.split.test=6")
+
+
 @dataclass(frozen=True)
-class Refused:
-    """A sweep whose one model has a key that the server refuses, and says again."""
+class Faulty:
+    """A sweep whose one model's server only answers with an error."""
 
     ended: Ended
     folder: Path
     authorisations: set[str]
 
 
-@pytest.fixture(scope="module")
-def refused(nine: Study, shared_cache: Path) -> Refused:
-    grid = ("-m", "model=gpt,majority", "perturb=none,typo", "level=low,mid,high", "data.split.test=6", "study=refused")
+def faulty(nine: Study, cache: Path, study: str, status: int, message: str) -> Faulty:
     with serving() as server:
-        server.faults[""] = [error(401, "Incorrect API key provided: {authorization}")] * 999
-        remote = ("weights=study", f"weights.gpt.endpoint.url={server.url}")
-        ended = execute(nine.folder, shared_cache, "run.py", *grid, *remote, OPENAI_API_KEY=KEY)
-        return Refused(ended, nine.folder, server.authorisations)
+        server.faults[""] = [error(status, message)] * 999
+        remote = ("weights=study", f"weights.gpt.endpoint.url={server.url}", "model.retries=0", f"study={study}")
+        ended = execute(nine.folder, cache, "run.py", *GRID, *remote, OPENAI_API_KEY=KEY)
+        return Faulty(ended, nine.folder, server.authorisations)
 
 
-def test_a_failing_cell_hides_no_other(refused: Refused) -> None:
-    assert refused.ended.returncode == 1
+@pytest.fixture(scope="module")
+def failing(nine: Study, shared_cache: Path) -> Faulty:
+    """A server that is broken: each cell of its model fails."""
+    return faulty(nine, shared_cache, "failing", 500, "broken")
+
+
+@pytest.fixture(scope="module")
+def refused(nine: Study, shared_cache: Path) -> Faulty:
+    """A server that refuses the key, and says it again: no call could do better."""
+    return faulty(nine, shared_cache, "refused", 401, "Incorrect API key provided: {authorization}")
+
+
+def test_a_failing_cell_hides_no_other(failing: Faulty) -> None:
+    assert failing.ended.returncode == 1
     cells = [" · none", *(f" · typo · {level}" for level in ("low", "mid", "high"))]
-    assert statuses(refused.folder, study="refused") == {
+    assert statuses(failing.folder, study="failing") == {
         **{f"sentiment · gpt(gpt-4o-mini){cell}": "FAILED" for cell in cells},
         **{f"sentiment · majority{cell}": "FINISHED" for cell in cells},
     }
-    assert statuses(refused.folder, "sweep", "refused").popitem()[1] == "FAILED"
-    assert Counter(table(refused.ended).values()) == {"failed": 4, "done": 4}
+    assert statuses(failing.folder, "sweep", "failing").popitem()[1] == "FAILED"
+    assert Counter(table(failing.ended).values()) == {"failed": 4, "done": 4}
     told = [
-        line for line in refused.ended.stdout.splitlines() if line.startswith("FAILED sentiment · gpt(gpt-4o-mini)")
+        line for line in failing.ended.stdout.splitlines() if line.startswith("FAILED sentiment · gpt(gpt-4o-mini)")
     ]
     assert len(told) == 4, "each failure is told in the end"
-    assert "refuses to answer: AuthenticationError" in told[0]
+    assert "calls to gpt(gpt-4o-mini) were lost" in told[0]
 
 
-def test_a_baseline_that_is_named_three_times_runs_once(refused: Refused) -> None:
-    assert "8 cells (4 more jobs name one of them again)" in refused.ended.stdout
-    names = [run.info.run_name for run in runs(refused.folder, study="refused")]
+def test_a_refusal_that_holds_for_every_call_ends_the_sweep_at_once(refused: Faulty) -> None:
+    assert refused.ended.returncode == 1
+    assert Counter(table(refused.ended).values()) == {"failed": 1, "not run": 7}
+    assert list(statuses(refused.folder, study="refused").values()) == ["FAILED"]
+    [told] = [line for line in refused.ended.stderr.splitlines() if line.startswith("Stopped: ")]
+    assert "OPENAI_API_KEY" in told
+
+
+def test_a_baseline_that_is_named_three_times_runs_once(failing: Faulty) -> None:
+    assert "8 cells (4 more jobs name one of them again)" in failing.ended.stdout
+    names = [run.info.run_name for run in runs(failing.folder, study="failing")]
     assert Counter(name for name in names if name.endswith("none")).total() == 2
 
 
-def test_a_refused_key_is_seen_nowhere(refused: Refused, shared_cache: Path) -> None:
+def test_a_refused_key_is_seen_nowhere(refused: Faulty, shared_cache: Path) -> None:
     assert refused.authorisations == {f"Bearer {KEY}"}
     assert KEY not in refused.ended.stdout + refused.ended.stderr
     assert files_with(KEY, refused.folder, shared_cache) == []

@@ -5,6 +5,8 @@ NoisyHealthError
 |-- DataError        a file, row or column that cannot be used
 |-- WeightsError     weights, a key or a server that are not there
 |-- CallError        a model that did not answer
+|   `-- RefusedError     a server that would refuse every further call
+|-- BudgetError      a budget that is used up
 `-- StoreError       MLflow or the journal cannot be used
 """
 
@@ -27,6 +29,14 @@ class WeightsError(NoisyHealthError):
 
 class CallError(NoisyHealthError):
     """A call that no retry could save; names the endpoint and the first cause."""
+
+
+class BudgetError(NoisyHealthError):
+    """A budget that is used up; names what is left undone. It ends the sweep."""
+
+
+class RefusedError(CallError):
+    """A server that would refuse every further call: key, model or account; names what it said and what to do."""
 
 
 class StoreError(NoisyHealthError):

@@ -43,7 +43,7 @@ class Result:
 def write(folder: Path, cell: Cell, asked: Asked, result: Result) -> None:
     """Write every artifact of a run into an empty folder, and last the hashes of them all."""
     (folder / "config.yaml").write_text(yaml.safe_dump(dict(cell.resolved), allow_unicode=True), encoding="utf-8")
-    (folder / "prompt.txt").write_text(_prompt(cell, asked), encoding="utf-8")
+    (folder / "prompt.txt").write_text(prompt(cell, asked), encoding="utf-8")
     (folder / "environment.json").write_text(json.dumps(environment(), indent=2), encoding="utf-8")
     (folder / "dataset.json").write_text(
         json.dumps(dict(asked.build.facts), indent=2, ensure_ascii=False), encoding="utf-8"
@@ -91,7 +91,7 @@ def _sha256(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _prompt(cell: Cell, asked: Asked) -> str:
+def prompt(cell: Cell, asked: Asked) -> str:
     """Return what the model was given for the first text, whole, as a person reads it."""
     request = cell.model.request(asked.disturbed[0])
     messages = request.get("messages")

@@ -6,36 +6,39 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 
-from noisyhealth import evidence, study, version
+from noisyhealth import evidence, plan, study, version
 from noisyhealth.analysis import impact
-from noisyhealth.errors import CallError
+from noisyhealth.errors import BudgetError, CallError
 from noisyhealth.evidence import Read, Result
-from noisyhealth.models.model import Model
+from noisyhealth.models.model import FREE, Model
 from noisyhealth.records import Outcome, Query, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record
 from noisyhealth.text.flags import FLAGS
+from noisyhealth.tracking.budget import UNLIMITED, Budget
 from noisyhealth.tracking.journal import Journal, for_query
 
 
-def run(cell: Cell, asked: Asked, key: str, parent: str = "") -> Record:
+def run(cell: Cell, asked: Asked, key: str, *, budget: Budget = UNLIMITED, parent: str = "") -> Record:
     """Run one cell unless it is done, and return what became of it.
 
-    `key` is the cell's, `parent` the sweep's run. The run ends as FINISHED, as FAILED when anything was
-    raised, and as KILLED when it was interrupted; the exception goes on to the caller.
+    `key` is the cell's, `parent` the sweep's run, `budget` what its calls may spend. The run ends as FINISHED, as
+    FAILED when anything was raised, and as KILLED when it was interrupted; the exception goes on to the caller.
     """
     start = time.perf_counter()
     if done := cell.store.finished([key]):
         return record(cell, key, study.REUSED, done[key])
     run_id = cell.store.start(cell.name, _tags(cell, asked, key), _params(cell), parent)
     try:
-        result = _result(cell, asked)
+        result = _result(cell, asked, budget)
         metrics = {**_metrics(cell, asked, result), "seconds/total": time.perf_counter() - start}
         with tempfile.TemporaryDirectory() as folder:
             evidence.write(Path(folder), cell, asked, result)
@@ -51,17 +54,23 @@ def run(cell: Cell, asked: Asked, key: str, parent: str = "") -> Record:
     return record(cell, key, study.DONE, run_id)
 
 
-def ask(model: Model, queries: Sequence[Query], keys: Sequence[str], journal: Journal) -> list[Reply]:
+def ask(
+    model: Model, queries: Sequence[Query], keys: Sequence[str], journal: Journal, budget: Budget = UNLIMITED
+) -> list[Reply]:
     """Return a reply for each query, in order; only what the journal does not hold is asked, and once.
 
-    Raises CallError when calls were lost. What was answered stays in the journal.
+    Raises CallError when calls were lost, BudgetError when there is no room for all. What was answered stays in
+    the journal.
     """
     missing = dict(zip(keys, queries, strict=True))
     replies = journal.get(missing)
     missing = {key: query for key, query in missing.items() if key not in replies}
-    with journal.writing() as writer:
+    whole = len(missing)
+    with journal.writing() as writer, _within(budget, model, missing) as (granted, replied):
+        missing = granted
         # A query goes out under its key, since the clean and the disturbed text of an example share an id.
         for reply in model.predict([replace(query, id=key) for key, query in missing.items()]):
+            replied(reply)
             writer.put(reply.id, model.label, model.request(missing[reply.id]), reply)
             replies[reply.id] = reply
     if silent := missing.keys() - replies.keys():
@@ -73,7 +82,30 @@ def ask(model: Model, queries: Sequence[Query], keys: Sequence[str], journal: Jo
             f"{len(lost)} of {len(missing)} calls to {model.label} were lost ({lost[0].detail.get('error')}); "
             "the others are kept: run the same command again to ask for these alone"
         )
+    if len(missing) < whole:
+        raise BudgetError(
+            f"the budget is used up: {whole - len(missing):,} of {whole:,} texts of this cell are not asked yet. What "
+            "was answered is kept: run the same command again to go on, or with a larger budget.calls or budget.usd"
+        )
     return [for_query(replies[key], query.id) for key, query in zip(keys, queries, strict=True)]
+
+
+@contextmanager
+def _within(
+    budget: Budget, model: Model, missing: Mapping[str, Query]
+) -> Iterator[tuple[dict[str, Query], Callable[[Reply], None]]]:
+    """Yield the queries that the budget has room for, and what is to be told of each reply."""
+    price = model.price() or FREE
+    most = [plan.cost(model, query).most(price) for query in missing.values()]
+    granted = budget.reserve(most)
+    used: list[float] = []
+    try:
+        yield (
+            dict(islice(missing.items(), granted)),
+            lambda reply: used.append(price.usd(reply.prompt_tokens, reply.reply_tokens)),
+        )
+    finally:
+        budget.settle(len(used) - granted, sum(used) - sum(most[:granted]))
 
 
 def record(cell: Cell, key: str, status: str, run_id: str) -> Record:
@@ -81,11 +113,11 @@ def record(cell: Cell, key: str, status: str, run_id: str) -> Record:
     return Record(cell.name, key, status, run_id, cell.store.headline(run_id))
 
 
-def _result(cell: Cell, asked: Asked) -> Result:
+def _result(cell: Cell, asked: Asked, budget: Budget) -> Result:
     """Return replies, answers and scores of both texts."""
     journal = Journal(Path(cell.cache) / "journal.sqlite")
     keys = [*asked.clean_keys, *asked.disturbed_keys]
-    replies = ask(cell.model, [*asked.clean, *asked.disturbed], keys, journal)
+    replies = ask(cell.model, [*asked.clean, *asked.disturbed], keys, journal, budget)
     clean = _read(cell, asked, replies[: len(asked.clean)])
     # The baseline's texts are the clean ones: scoring them twice would only cost time.
     disturbed = _read(cell, asked, replies[len(asked.clean) :]) if cell.rate else clean
@@ -100,7 +132,7 @@ def _read(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Read:
 
 def _metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
     """Return everything that is a number: scores, changes, outcomes, dose, tokens and seconds."""
-    metrics: Scores = {"n": len(asked.examples), **result.disturbed.scores, **_costs(result.disturbed)}
+    metrics: Scores = {"n": len(asked.examples), **result.disturbed.scores, **_costs(cell.model, result.disturbed)}
     for name, interval in cell.task.intervals(asked.examples, result.disturbed.answers, cell.seed).items():
         metrics |= {f"ci_low/{name}": interval.low, f"ci_high/{name}": interval.high}
     metrics |= _outcomes(result.disturbed, "outcome")
@@ -110,9 +142,12 @@ def _metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
     return metrics
 
 
-def _costs(read: Read) -> Scores:
-    """Return tokens and seconds of the replies, as they were when each was first given."""
+def _costs(model: Model, read: Read) -> Scores:
+    """Return tokens, money and seconds of the replies, as they were when each was first given."""
+    price = model.price()
+    paid = [price.usd(r.prompt_tokens, r.reply_tokens) for r in read.replies] if price else []
     return {
+        **({"cost/usd": sum(paid)} if price else {}),
         "tokens/prompt": sum(r.prompt_tokens for r in read.replies),
         "tokens/reply": sum(r.reply_tokens for r in read.replies),
         "seconds/replies": sum(r.seconds for r in read.replies),

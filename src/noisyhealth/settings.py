@@ -23,6 +23,7 @@ from noisyhealth.models.model import Model
 from noisyhealth.sources.source import Source
 from noisyhealth.tasks.task import Task
 from noisyhealth.text.tagger import Tagger
+from noisyhealth.tracking.budget import Budget
 from noisyhealth.tracking.store import Store
 
 NONE = "none"
@@ -47,6 +48,7 @@ class Cell:
     prompt: str
     design: Design
     seed: int
+    repeat: int
     cache: str
     store: Store
     resolved: Mapping[str, Any]
@@ -75,6 +77,7 @@ def cell(cfg: DictConfig) -> Cell:
         prompt=str(cfg.prompt.name),
         design=design(cfg),
         seed=int(cfg.seed),
+        repeat=int(cfg.repeat),
         cache=str(cfg.cache),
         store=store(cfg),
         resolved=_plain(cfg),
@@ -98,6 +101,24 @@ def store(cfg: DictConfig) -> Store:
     """Return where the runs of the study go."""
     uri, artifacts = _absolute(str(cfg.tracking.uri)), str(cfg.tracking.artifacts)
     return _store(uri, artifacts, str(cfg.study), f"{cfg.cache}/locks/store.lock")
+
+
+def budget(cfg: DictConfig, path: Path) -> Budget:
+    """Return what a sweep may spend; `path` is the file its processes share.
+
+    Raises ConfigError for a limit that is not a number of 0 or more.
+    """
+    found: dict[str, float | None] = {}
+    for name, kind in (("calls", int), ("usd", float)):
+        given = cfg.budget[name]
+        try:
+            found[name] = None if given is None else kind(given)
+        except (TypeError, ValueError):
+            raise ConfigError(f"budget.{name}={given!r} is not a number; null is no limit") from None
+        if (limit := found[name]) is not None and limit < 0:
+            raise ConfigError(f"budget.{name}={given}: give 0 or more, or null for no limit")
+    calls = found["calls"]
+    return Budget(path, None if calls is None else int(calls), found["usd"])
 
 
 _store = cache(Store)  # opening one takes half a second
@@ -153,8 +174,10 @@ def design(cfg: DictConfig) -> Design:
             "protect": sorted(cfg.protect),
             "seed": int(cfg.seed),
             "draw": int(cfg.draw),
+            "labels": list(cfg.task.get("labels") or ()),
         },
         draw=int(cfg.draw),
+        labels=tuple(cfg.task.get("labels") or ()),
     )
 
 

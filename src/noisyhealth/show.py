@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from noisyhealth.analysis import impact
 from noisyhealth.dataset.attrition import Attrition
+from noisyhealth.plan import Line, Range
 from noisyhealth.study import DONE, FAILED, Record
 
 if TYPE_CHECKING:
@@ -62,6 +63,41 @@ def realised(rates: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
             shares = [f"{found[part]:.2%}" for part in ("rate", "words", "valid_words", "characters")]
             shown.add_row(f"{name} {level}", *shares, f"{found['edit_distance']:.1f}", f"{found['medical']:.1%}")
     Console(width=None if sys.stdout.isatty() else 140).print(shown, markup=False)
+
+
+def plan(lines: Sequence[Line]) -> None:
+    """Print for each model the calls, how many replies are kept already, tokens and money of the rest."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title="Nothing is asked yet: plan=true", title_justify="left")
+    for column in ("model", "cells", "calls", "known", "to ask", "prompt tokens", "reply tokens", "US dollars"):
+        shown.add_column(column, justify="left" if column == "model" else "right")
+    for line in lines:
+        counts = [f"{n:,}" for n in (line.cells, line.calls, line.known, line.left)]
+        shown.add_row(line.model, *counts, between(line.prompt_tokens), between(line.reply_tokens), money(line.usd))
+    Console(width=None if sys.stdout.isatty() else 140).print(shown, markup=False)
+
+
+def between(found: Range) -> str:
+    """Return a range of whole numbers.
+
+    >>> between(Range(1200.4, 2000))
+    '1,200 to 2,000'
+    """
+    return f"{found.low:,.0f} to {found.high:,.0f}" if found.high else "0"
+
+
+def money(found: Range | None) -> str:
+    """Return a range of US dollars, or that a price is not known.
+
+    >>> money(Range(12.5, 31.25)), money(Range(0.0005, 0.0125)), money(Range(0, 0)), money(None)
+    ('12.50 to 31.25', '0.0005 to 0.0125', 'nothing', 'price not known')
+    """
+    if found is None:
+        return "price not known"
+    digits = 2 if found.high >= 1 else 4
+    return f"{found.low:,.{digits}f} to {found.high:,.{digits}f}" if found.high else "nothing"
 
 
 def summary(found: Headline) -> str:

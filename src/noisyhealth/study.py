@@ -14,7 +14,6 @@ from noisyhealth import version
 from noisyhealth.dataset import build as dataset
 from noisyhealth.dataset.design import Design
 from noisyhealth.dataset.table import Build
-from noisyhealth.errors import DataError
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Dose, Example, Query, Variant
 from noisyhealth.settings import Cell
@@ -56,7 +55,6 @@ def asked(cell: Cell) -> Asked:
     build = _build(cell.design, cell.cache)
     cell.model.fit(cell.task.wording, build.training)
     examples = build.test
-    _check_targets(cell, build)
     variants = _variants(build, cell, examples)
     clean = tuple(cell.task.query(e) for e in examples)
     # A perturbation names the field of the example that it disturbs.
@@ -68,8 +66,8 @@ def asked(cell: Cell) -> Asked:
         variants,
         clean,
         disturbed,
-        tuple(reply_key(cell.model, q) for q in clean),
-        tuple(reply_key(cell.model, q) for q in disturbed),
+        tuple(reply_key(cell.model, q, cell.repeat) for q in clean),
+        tuple(reply_key(cell.model, q, cell.repeat) for q in disturbed),
         build,
     )
 
@@ -80,17 +78,6 @@ def _variants(build: Build, cell: Cell, examples: Sequence[Example]) -> tuple[Va
         return tuple(Variant(example.id, example.text, (), Dose()) for example in examples)
     made = build.variants(cell.perturb, cell.level)
     return tuple(made[example.id] for example in examples)
-
-
-def _check_targets(cell: Cell, build: Build) -> None:
-    """Raise DataError when an example's answer is none of a closed task's labels."""
-    strange = [e for e in build.examples if cell.task.labels and e.target not in cell.task.labels]
-    if strange:
-        raise DataError(
-            f"task {cell.task.name!r}: example {strange[0].id!r} has the answer {strange[0].target!r}, none of "
-            f"task.labels={list(cell.task.labels)}: correct the labels, or map them with "
-            f"'data.source.columns.{cell.task.name}.targets={{yours: {cell.task.labels[0]}, ...}}'"
-        )
 
 
 def _build(design: Design, folder: str) -> Build:
@@ -139,6 +126,18 @@ class Ledger:
             os.write(handle, line.encode())
         finally:
             os.close(handle)
+
+    def stop(self, reason: str) -> None:
+        """Note that no further cell of the sweep should be run, and why."""
+        self._stop.write_text(reason, encoding="utf-8")
+
+    def stopped(self) -> str:
+        """Return why no further cell should be run, "" while cells should."""
+        return self._stop.read_text(encoding="utf-8") if self._stop.exists() else ""
+
+    @property
+    def _stop(self) -> Path:
+        return self.path.with_name("stopped.txt")
 
     def read(self) -> list[Record]:
         """Return the records so far."""

@@ -24,10 +24,12 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 
-from noisyhealth import experiment, settings, show, study
-from noisyhealth.errors import NoisyHealthError
+from noisyhealth import evidence, experiment, plan, settings, show, study
+from noisyhealth.errors import BudgetError, ConfigError, NoisyHealthError, RefusedError
 from noisyhealth.models import loopback
+from noisyhealth.settings import Cell
 from noisyhealth.study import FAILED, KILLED, MISSING, REUSED, Ledger, Record
+from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
 
 # What the processes of one sweep share: Hydra's launchers hand the environment on.
@@ -35,6 +37,9 @@ _NAME = "NOISYHEALTH_SWEEP"
 _LEDGER = "NOISYHEALTH_LEDGER"
 _PARENT = "NOISYHEALTH_PARENT"
 _CELLS = "NOISYHEALTH_CELLS"
+
+# After these no other cell could do better.
+_ENDING = (BudgetError, RefusedError)
 
 
 @dataclass
@@ -86,6 +91,8 @@ def main(conf: Path) -> int:
         return 130
     code = study.exit_code(_records())
     _close("FAILED" if code else "FINISHED")
+    if reason := Ledger(Path(os.environ[_LEDGER])).stopped():
+        print(f"Stopped: {reason}", file=sys.stderr)
     return code
 
 
@@ -93,6 +100,8 @@ def job(cfg: DictConfig) -> None:
     """Run one cell. An error is recorded and told, and does not keep other cells from running."""
     _prepare(cfg)
     ledger, name, key = Ledger(Path(os.environ[_LEDGER])), str(cfg.task.name), ""
+    if ledger.stopped():
+        return
     try:
         cell = settings.cell(cfg)
         name = cell.name
@@ -101,10 +110,14 @@ def job(cfg: DictConfig) -> None:
         with FileLock(ledger.path.with_name(f"{key}.lock")):
             if any(record.key == key for record in ledger.read()):
                 return  # the sweep names this cell twice: a baseline has no level
-            record = experiment.run(cell, asked, key, os.environ.get(_PARENT, ""))
+            budget = settings.budget(cfg, ledger.path.with_name("budget.sqlite"))
+            record = experiment.run(cell, asked, key, budget=budget, parent=os.environ.get(_PARENT, ""))
             ledger.add(record)
     except Exception as error:
-        _keep_traceback(ledger, name)
+        if isinstance(error, _ENDING):
+            ledger.stop(str(error))
+        else:
+            _keep_traceback(ledger, name)
         record = Record(name, key, FAILED, error=f"{type(error).__name__}: {error}")
         ledger.add(record)
     except BaseException:
@@ -151,8 +164,17 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     """
     _prepare(configs[0])
     cells = [settings.cell(config) for config in configs]
+    if configs[0].plan:
+        _tell_plan(cells)
+        return 0
+    limited = settings.budget(configs[0], Path()).usd is not None
     for model in {cell.model.label: cell.model for cell in cells}.values():
         model.check()
+        if limited and model.price() is None:
+            raise ConfigError(
+                f"budget.usd is set, but no price of {model.label} is known: give "
+                "prices.usd_per_million.MODEL={prompt: ..., reply: ...}, US dollars a million tokens"
+            )
     for task in {cell.task.name: cell.task for cell in cells}.values():
         task.check()
     asked = [study.asked(cell) for cell in cells]
@@ -165,8 +187,11 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     if len(configs) > 1:
         again = f" ({len(configs) - len(keys)} more jobs name one of them again)" if len(configs) > len(keys) else ""
         print(f"{len(keys)} cells{again}: {len(done)} done before, {len(keys) - len(done)} to run.")
-    for name, build in {cell.task.name: what.build for cell, what in zip(cells, asked, strict=True)}.items():
+    builds = {what.build.folder: (cell.task.name, what.build) for cell, what in zip(cells, asked, strict=True)}
+    for name, build in builds.values():
         print(show.kept(name, build.attrition))
+    if len({build.hash for _, build in builds.values()}) > len({name for name, _ in builds.values()}):
+        print("Not all cells of a task see the same texts: their settings differ in which texts they can keep.")
     if len(done) == len(keys):
         _sweep.records = [experiment.record(keys[k], k, REUSED, run) for k, run in done.items()]
         if len(configs) == 1:
@@ -176,6 +201,17 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         _sweep.parent = os.environ[_PARENT] = store.start(os.environ[_NAME], {"kind": "sweep"}, {"cells": len(keys)})
         _sweep.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
     return len(keys) - len(done)
+
+
+def _tell_plan(cells: Sequence[Cell]) -> None:
+    """Print what the cells would ask, and one prompt of each task, whole."""
+    asked = [study.asked(cell) for cell in cells]
+    shown: set[str] = set()
+    for cell, what in zip(cells, asked, strict=True):
+        if cell.task.name not in shown:
+            shown.add(cell.task.name)
+            print(f"--- {cell.name}: what is asked of the first text\n{evidence.prompt(cell, what)}\n")
+    show.plan(plan.lines(cells, asked, Journal(Path(cells[0].cache) / "journal.sqlite")))
 
 
 def _jobs(config: DictConfig) -> list[DictConfig] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 from functools import cache
 from hashlib import sha256
@@ -21,6 +22,16 @@ def of(*parts: str) -> str:
         if parts or (path.suffix == ".py" and name not in _READERS):
             digest.update(f"{name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def of_class(kind: type) -> str:
+    """Return the hash of the file that defines a class of the user's; "" for one of this package or built in."""
+    if kind.__module__.partition(".")[0] in ("noisyhealth", "builtins"):
+        return ""
+    try:
+        return sha256(Path(inspect.getfile(kind)).read_bytes()).hexdigest()[:16]
+    except (OSError, TypeError):
+        return kind.__qualname__  # typed at a prompt: there is no file
 
 
 def _files(path: Path) -> list[Path]:

@@ -91,10 +91,10 @@ def out(of: Example, name: str, reason: str, **changes: str) -> Read:
             {ASKED: 1},
         ),
         (
-            "so is one on another note of its group",
+            "one on another note of its group is kept: a group has many notes",
             [replace(NOTE, group="p"), replace(OTHER, group="p"), replace(OTHER, id="q", text="Took both.", group="r")],
-            "nq",
-            {ASKED: 1},
+            "noq",
+            {},
         ),
         ("notes without a group share none", [NOTE, OTHER], "no", {}),
         (
@@ -129,7 +129,7 @@ def test_a_contradicted_question_does_not_use_up_its_note() -> None:
 
 
 def test_an_id_that_stands_for_two_texts_is_an_error() -> None:
-    with pytest.raises(DataError, match=r"task 'qa': the id 'a' stands for two texts; ids must be unique"):
+    with pytest.raises(DataError, match=r"task 'qa': the id 'a' stands for two texts of given: make ids unique"):
         used(A, replace(B, id="a"))
 
 
@@ -167,3 +167,9 @@ def test_the_source_is_read_twice_and_never_held() -> None:
         most = max(most, len(alive))
     assert source.reads == ["qa", "qa"]
     assert most <= 3  # the one in hand, the one before it, and that of the loop
+
+
+def test_a_target_that_is_none_of_the_labels_is_an_error_before_any_work() -> None:
+    rows = [Example("a", "Pain", "positive"), Example("b", "No pain", "postive")]
+    with pytest.raises(DataError, match=r"example 'b' has the answer 'postive', none of task.labels=\['positive'"):
+        list(clean.usable(Given(rows), "sentiment", Attrition(), ["positive", "negative"]))

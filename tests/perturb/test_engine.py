@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from samples import CHANGES, KEY, RATES, TEXTS, always, asked, at, counted, levels, only_long, possible, reached, words
 
+from noisyhealth.errors import DataError
 from noisyhealth.perturb.engine import Change, Key, OutOfReach, Perturbation, Unit, disturb, quota, ranked, total
 from noisyhealth.perturb.redact import Redact
 from noisyhealth.records import Edit, Variant, Word
@@ -309,3 +310,21 @@ def test_without_flags_nothing_is_flagged_and_the_edits_are_the_same() -> None:
     flagged = list(ranked(text, words(text), Redact(), KEY.rng(), flags))
     assert [edit.flags for edit in plain] == [()] * 4
     assert plain == [edit._replace(flags=()) for edit in flagged]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change(0, "pain", "one two", "split"),
+        Change(0, "pain today", "ache", "two words"),
+        Change(5, "today", "now", "another word"),
+        Change(0, "pai", "b", "a part"),
+        Change(0, "pane", "x", "not what stands there"),
+        Change(0, "pain", "pain more", "adds a word"),
+    ],
+    ids=lambda change: change.op,
+)
+def test_a_perturbation_that_changes_more_than_its_word_is_an_error_that_shows_it(change: Change) -> None:
+    found = [Word("pain", 0, "NOUN", True, False), Word("today", 5, "NOUN", False, False)]
+    with pytest.raises(DataError, match=r"turned 'pain' at character 0 into .* it must change that word"):
+        list(ranked("pain today", found, lambda word, text, rng: change, Random(0)))

@@ -41,7 +41,8 @@ def without(text: str, gone: list[str], mask: str = "") -> str:
         ("S: fine\r\nslept well", ["slept"], "S: fine\r\nwell"),
         ("ends here\nnext", ["here"], "ends \nnext"),  # line breaks never go
         ("one\ttwo\tthree", ["two"], "one\t\tthree"),
-        ("two  spaces  before", ["spaces"], "two   before"),  # one of the four goes
+        ("two  spaces  before", ["spaces"], "two  before"),  # the two before it stay
+        ("no\u00a0break\u00a0space", ["break"], "no\u00a0space"),
         ("pain😩 again", ["pain"], "😩 again"),
         ("so 😩 tired now", ["tired"], "so 😩 now"),
     ],

@@ -78,7 +78,20 @@ def test_an_answer_is_kept_and_never_asked_for_again(service: str, tmp_path: Pat
     assert len(_Service.asked) == asked == 2
 
 
-@pytest.mark.parametrize("failure", [(200, "not json"), (200, '{"word": "x"}'), (404, "[]")])
+@pytest.mark.parametrize(
+    "failure",
+    [
+        (200, "not json"),
+        (200, '{"word": "x"}'),
+        (200, "{}"),
+        (200, '""'),
+        (200, '[{"word": null}]'),
+        (200, '[{"word": true}]'),
+        (200, '["heel"]'),
+        (200, "[" * 100_000),
+        (404, "[]"),
+    ],
+)
 def test_a_bad_answer_is_an_error_and_changes_nothing_kept(
     service: str, tmp_path: Path, failure: tuple[int, str]
 ) -> None:

@@ -24,6 +24,8 @@ SAME_WORD = (
     ("growth", "grow"),
     ("responsible", "responsibly"),
     ("tho", "though"),
+    ("recurrent", "recurrence"),
+    ("different", "difference"),
 )
 
 
@@ -86,3 +88,8 @@ def test_every_row_is_well_formed_and_never_answers_with_the_word_itself() -> No
         assert grade in ("exact", "near")
         assert 1 <= len(set(candidates)) == len(candidates) <= 3
         assert all(c.isalpha() and c.islower() and len(c) > 1 and c != word for c in candidates)
+
+
+@pytest.mark.parametrize("name", ["sue", "nick", "harry", "carol", "peter", "tony", "chile", "mary", "john"])
+def test_no_word_becomes_a_name(name: str) -> None:
+    assert [word for word, _, candidates in _rows() if name in candidates] == []

@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 from noisyhealth import experiment
 from noisyhealth.errors import CallError, StoreError
 from noisyhealth.models.majority import Majority
-from noisyhealth.models.model import reply_key
+from noisyhealth.models.model import FREE, Price, reply_key
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Wording
 from noisyhealth.tracking.journal import Journal, for_query
@@ -51,6 +51,12 @@ class Answering:
 
     def request(self, query: Query) -> dict[str, object]:
         return {"text": query.text}
+
+    def signature(self) -> dict[str, object]:
+        return {"model": self.label}
+
+    def price(self) -> Price:
+        return FREE
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         for query in reversed(queries):

@@ -46,7 +46,9 @@ def load(design: Design, cache: str) -> Build:
             part.mkdir()
             build(design, part)
             os.replace(part, folder)
-    return Build(folder)
+    made = Build(folder)
+    made.check()
+    return made
 
 
 def build(design: Design, folder: Path) -> Build:
@@ -73,6 +75,7 @@ def build(design: Design, folder: Path) -> Build:
         **facts,
         "hash": examples.hexdigest()[:16],
         "content": content.hexdigest(),
+        "table": table.sha256_of(folder / TABLE),
         "attrition": counts.attrition.plain(),
         "realised": counts.realised.plain(),
     }
@@ -107,7 +110,9 @@ def _batches(design: Design, counts: Counts, content: Hash) -> Iterator[pa.Recor
 def _rows(design: Design, counts: Counts) -> Iterator[Row]:
     """Yield each example that reaches every level, counting all."""
     questions = any(d.field == QUESTION for d in design.disturbances)
-    for example, words, asked in _tagged(clean.usable(design.source, design.task, counts.attrition), design, questions):
+    for example, words, asked in _tagged(
+        clean.usable(design.source, design.task, counts.attrition, design.labels), design, questions
+    ):
         made = {
             d.name: _variants(example, asked if d.field == QUESTION else words, d, design) for d in design.disturbances
         }

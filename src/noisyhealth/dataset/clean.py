@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from hashlib import blake2b
 
 from noisyhealth.dataset.attrition import Attrition
@@ -13,33 +13,41 @@ from noisyhealth.sources.source import Read, Source
 _UNMAPPED = ""  # the target of a row whose label is another task's
 
 
-def usable(source: Source, task: str, attrition: Attrition) -> Iterator[Example]:
+def usable(source: Source, task: str, attrition: Attrition, labels: Collection[str] = ()) -> Iterator[Example]:
     """Yield the examples of a source that can be used, counting all.
 
     A text that stands there twice is used once. One with two different targets is not used at all, since
     neither can be called right; nor is one whose twin has a label that no target is mapped to. Of the
     questions on one note the first is used. The source is read twice, so that no text need be held.
+    `labels` are a closed task's; empty where answers are free.
 
-    Raises DataError where an id stands for two texts.
+    Raises DataError where an id stands for two texts, or a target is none of the labels.
     """
     targets = _targets(source, task)
     texts: set[bytes] = set()
-    groups: set[str] = set()
     ids: set[str] = set()
     for read in source.read(task):
         attrition.read += 1
         attrition.repaired.update(read.repairs)
         example = read.example
         reason = read.reason or _clash(targets.get(_digest(example.text, example.question), set()))
-        reason = reason or _again(example, texts, groups)
+        reason = reason or _again(example, texts)
         if reason:
             attrition.left_out[reason] += 1
             continue
         if example.id in ids:
-            raise DataError(f"task {task!r}: the id {example.id!r} stands for two texts; ids must be unique")
+            raise DataError(
+                f"task {task!r}: the id {example.id!r} stands for two texts of {source.name}: make ids unique, or set "
+                f"data.source.columns.{task}.id to nothing, and hashes of the texts are taken"
+            )
+        if labels and example.target not in labels:
+            raise DataError(
+                f"task {task!r}: example {example.id!r} has the answer {example.target!r}, none of "
+                f"task.labels={list(labels)}: correct the labels, or map them with "
+                f"'data.source.columns.{task}.targets={{yours: {next(iter(labels))}, ...}}'"
+            )
         ids.add(example.id)
         texts.add(_digest(example.text))
-        groups.add(example.group)
         attrition.usable += 1
         yield example
 
@@ -67,11 +75,10 @@ def _clash(targets: set[str]) -> str:
     return "has a twin without a usable target" if targets else ""
 
 
-def _again(example: Example, texts: set[bytes], groups: set[str]) -> str:
-    known = _digest(example.text) in texts
-    if example.question and (known or (example.group and example.group in groups)):
-        return "asks about a note already used"
-    return "repeats another text" if known else ""
+def _again(example: Example, texts: set[bytes]) -> str:
+    if _digest(example.text) not in texts:
+        return ""
+    return "asks about a note already used" if example.question else "repeats another text"
 
 
 def _digest(*parts: str) -> bytes:

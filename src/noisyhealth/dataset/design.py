@@ -86,9 +86,11 @@ class Design:
     seed: int
     settings: Mapping[str, object]
     draw: int = 0
+    labels: tuple[str, ...] = ()  # of a closed task; empty where answers are free
 
     @cached_property
     def hash(self) -> str:
         """The hash of the settings, the source's texts, the tagger and the code that builds."""
-        whole = [self.settings, self.source.state(self.task), tagger.signature(), version.of(*_CODE)]
+        own = [version.of_class(type(part)) for part in (self.source, *(d.change for d in self.disturbances))]
+        whole = [self.settings, self.source.state(self.task), tagger.signature(), version.of(*_CODE), own]
         return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]

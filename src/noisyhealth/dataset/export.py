@@ -47,15 +47,19 @@ def export(build: Build, to: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     for folder in ("data", "jsonl"):
         (part / folder).mkdir(parents=True)
-    made, facts = build.folder / TABLE, portable(build.facts)
+    made = build.folder / TABLE
+    facts = portable({name: value for name, value in build.facts.items() if name != "table"})  # of another file
     _write(made, part)
     (part / FACTS).write_text(json.dumps(facts, indent=2, ensure_ascii=False), encoding="utf-8")
     held, kinds = _held(made), features(pq.read_schema(made))
+    name = f"{facts['task']}-{facts['content'][:12]}"
     named = licence(facts["licence"]) | {"language": ["en"]}
-    about = _about(facts, held) | named | _loaded("data/{}.parquet", kinds)
+    about = _about(facts, held) | named | _loaded(name, "data/{}.parquet", kinds)
     (part / "README.md").write_text(_front(about) + card(facts, held), encoding="utf-8")
     # A card reads files of one kind only (https://github.com/huggingface/datasets/issues/6447).
-    (part / "jsonl" / "README.md").write_text(_front(named | _loaded("{}.jsonl", kinds)) + LINES, encoding="utf-8")
+    (part / "jsonl" / "README.md").write_text(
+        _front(named | _loaded(name, "{}.jsonl", kinds)) + LINES, encoding="utf-8"
+    )
     os.replace(part, to)
 
 
@@ -149,12 +153,15 @@ def _about(facts: Mapping[str, Any], held: Held) -> dict[str, Any]:
     }
 
 
-def _loaded(path: str, kinds: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what `load_dataset` reads: a file a split, and the types of the columns."""
+def _loaded(name: str, path: str, kinds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what `load_dataset` reads: a file a split, and the types of the columns.
+
+    `name` is no other export's: `load_dataset` keeps what it has read under the names of folder and configuration.
+    """
     files = [{"split": split, "path": path.format(split)} for split in SPLITS]
     return {
-        "configs": [{"config_name": "default", "default": True, "data_files": files}],
-        "dataset_info": [{"config_name": "default", "features": kinds}],
+        "configs": [{"config_name": name, "default": True, "data_files": files}],
+        "dataset_info": [{"config_name": name, "features": kinds}],
     }
 
 

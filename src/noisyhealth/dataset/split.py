@@ -18,6 +18,7 @@ from noisyhealth.records import Example
 PROMPT, VALIDATION, TEST, TRAIN = "prompt", "validation", "test", "train"
 
 _WORD = re.compile(r"[^\W_]+")
+_ADDRESS = re.compile(r"@\w+|https?://\S+|www\.\S+")  # the same message to two people is one message
 _ALIKE = 0.7  # share of word pairs that two texts have in common (Jaccard) from which one is a near copy of the other
 _HASHES = 128
 _MISSED = (0.1, 0.9)  # finding too many candidates weighs less than missing one: each is looked at again
@@ -47,13 +48,14 @@ class Families:
     def add(self, example: Example) -> None:
         """Put an example with those it belongs to."""
         self._parent[example.id] = example.id
-        bare = "".join(_WORD.findall(example.text.casefold()))  # "do not go", "#donotgo"
+        words = _words(example.text)
+        bare = "".join(words)  # "do not go", "#donotgo"
         for common in (f"text {bare}" if bare else "", f"group {example.group}" if example.group else ""):
             if common:
                 key = blake2b(common.encode(), digest_size=16).digest()
                 self._join(example.id, self._common.setdefault(key, example.id))
         sketch = self._empty.copy()
-        sketch.update_batch(_pairs(example.text))
+        sketch.update_batch(_pairs(words))
         for other in self._near.query(sketch):
             if sketch.jaccard(self._sketches[other]) >= _ALIKE:
                 self._join(example.id, other)
@@ -76,8 +78,12 @@ class Families:
         self._parent[self._head(one)] = self._head(other)
 
 
-def _pairs(text: str) -> list[bytes]:
-    words = _WORD.findall(text.casefold())
+def _words(text: str) -> list[str]:
+    """Return the words that make a text the same as another: case, marks, names it is sent to and links aside."""
+    return _WORD.findall(_ADDRESS.sub(" ", text.casefold()))
+
+
+def _pairs(words: Sequence[str]) -> list[bytes]:
     return sorted({f"{a} {b}".encode() for a, b in pairwise(words)} or {" ".join(words).encode()})
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from noisyhealth.dataset.attrition import Attrition
 from noisyhealth.dataset.split import PROMPT, TEST, TRAIN, VALIDATION, Splits
+from noisyhealth.errors import DataError
 from noisyhealth.records import Dose, Edit, Example, Training, Variant
 
 TABLE, FACTS = "dataset.parquet", "build.json"
@@ -66,6 +68,17 @@ class Build:
         found: Mapping[str, Any] = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
         return found
 
+    def check(self) -> None:
+        """Raise DataError where the folder is not as it was built."""
+        try:
+            whole = sha256_of(self.folder / TABLE) == self.facts["table"]
+        except (OSError, ValueError, KeyError):
+            whole = False
+        if not whole:
+            raise DataError(
+                f"{self.folder} was changed or cut since it was built: delete that folder, and it is built again"
+            )
+
     @property
     def hash(self) -> str:
         """The hash of examples and splits."""
@@ -112,6 +125,12 @@ class Build:
 
     def _of(self, split: str, name: str) -> tuple[Example, ...]:
         return tuple(e for e, row in zip(self.examples, self._examples, strict=True) if row[split] == name)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def column(perturb: str, level: str) -> str:

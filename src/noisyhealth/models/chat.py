@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from threading import Thread
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from noisyhealth.errors import CallError
+from noisyhealth.errors import ConfigError, RefusedError
+from noisyhealth.models import pace
 from noisyhealth.models.endpoint import Address, Endpoint
+from noisyhealth.models.model import Price
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import APIError, APIStatusError, AsyncOpenAI
     from openai.types.chat import ChatCompletion
+
+# Why a server refuses one text and would take the next, as codes or words of its error, and how such a reply ends.
+# OpenAI: platform.openai.com/docs/guides/error-codes; Azure: content_filter; llama.cpp: exceed_context_size_error
+# (pull request 15780); vLLM has no code, but words.
+_OF_THIS_TEXT = {
+    "context_length_exceeded": "length",
+    "exceed_context_size_error": "length",
+    "maximum context length": "length",
+    "content_filter": "content_filter",
+    "content_policy_violation": "content_filter",
+    "invalid_prompt": "content_filter",
+}
+_LONGEST_WAIT = 120.0  # seconds; the OpenAI client does not retry where a server asks for more
 
 
 @dataclass
 class Chat:
     """Asks a server, many questions at once, each in a conversation of its own.
 
-    `max_tokens`: tokens a reply may have. `concurrency`: calls under way at once. `timeout`: seconds
-    until a call is given up. `retries`: further tries after a time-out, a 429 or a 5xx.
+    `max_tokens`: tokens a reply may have. `concurrency`: requests under way at once, fewer while the server
+    answers 429. `requests_per_minute`, `tokens_per_minute`: None for no limit. `timeout`: seconds until a request
+    is given up. `retries`: further tries after a time-out, a 429, a 5xx, a broken connection or a broken answer.
     """
 
     name: str
     endpoint: Endpoint
     prompt: Prompt
+    prices: Mapping[str, Mapping[str, float]]
     max_tokens: int
     stop: Sequence[str]
     temperature: float
     frequency_penalty: float
     seed: int
     concurrency: int
+    requests_per_minute: float | None
+    tokens_per_minute: float | None
     timeout: float
     retries: int
     _wording: Wording | None = field(default=None, init=False)
@@ -49,8 +67,12 @@ class Chat:
         return f"{self.name}({self.endpoint.name})"
 
     def check(self) -> None:
-        """Raise WeightsError when the endpoint cannot be used."""
+        """Raise WeightsError when the endpoint cannot be used, ConfigError when a setting cannot."""
         self.endpoint.check()
+        for setting in ("concurrency", "requests_per_minute", "tokens_per_minute", "timeout"):
+            value = getattr(self, setting)
+            if not (value is None or value >= (1 if setting == "concurrency" else 1e-9)):
+                raise ConfigError(f"model.{setting}={value} leaves no call to be made: give a number above 0")
 
     def fit(self, wording: Wording, training: Training) -> None:
         """Take the shots from the pool for prompts."""
@@ -66,6 +88,10 @@ class Chat:
             raise RuntimeError("fit comes before a query: the shots are not chosen yet")
         return {"messages": self.prompt.messages(self._wording, self._shots, query)}
 
+    def price(self) -> Price | None:
+        """Return what the endpoint's model costs, by the table of prices."""
+        return self.endpoint.price(self.prices)
+
     def notes(self) -> Mapping[str, str]:
         """Return nothing: all there is to tell stands in the signature."""
         return {}
@@ -73,54 +99,80 @@ class Chat:
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         """Yield replies as they arrive; a call that no retry saved gives a reply with finish "error".
 
-        Raises CallError when the server refuses the key or the request itself: no further call could do
-        better.
+        A text that the server refuses, where it would take others, has an empty reply with finish "length" (too long)
+        or "content_filter". Raises RefusedError as soon as the server refuses key, model, settings or account: no
+        further call could do better.
         """
-        from openai import OpenAI
+        if queries:
+            address = self.endpoint.open()
+            if not re.fullmatch(r"[!-~]+", address.key):
+                raise RefusedError(
+                    f"{self.label}: the key in {self._variable()} has a blank, a line end or a letter "
+                    "outside ASCII, and no request can carry it: set the variable again without it"
+                )
+            yield from pace.in_background(partial(self._ask, address, queries))
 
-        if not queries:
-            return
-        address = self.endpoint.open()
-        client = OpenAI(base_url=address.url, api_key=address.key, timeout=self.timeout, max_retries=self.retries)
-        waiting, answered = deque(queries), SimpleQueue[Reply | Exception]()
-        working = deque(range(min(self.concurrency, len(queries))))
+    async def _ask(self, address: Address, queries: Sequence[Query], give: Callable[[Reply], None]) -> None:
+        """Give a reply to every query."""
+        from openai import AsyncOpenAI
 
-        def work() -> None:
-            with suppress(IndexError):  # nobody waits any more
-                while True:
-                    answered.put(self._call(client, address, waiting.popleft()))
-            working.pop()
-            if not working:
-                client.close()  # by the last one: a client that closes under a call leaves that call hanging
+        waiting = iter(queries)
+        own = pace.Pace(self.concurrency, self.requests_per_minute, self.tokens_per_minute)
+        http = pace.client(own, self.timeout, self.max_tokens)
 
-        for _ in list(working):
-            # Daemons: interrupted, the process does not stay for calls that nobody wants any more.
-            Thread(target=work, name="chat call", daemon=True).start()
-        try:
-            for _ in queries:
-                reply = answered.get()
-                if isinstance(reply, Exception):
-                    raise reply
-                yield reply
-        finally:
-            waiting.clear()
+        async def work(client: AsyncOpenAI) -> None:
+            for query in waiting:
+                give(await self._call(client, address, query))
 
-    def _call(self, client: OpenAI, address: Address, query: Query) -> Reply | Exception:
-        """Return one reply, one that says why there is none, or what ends all calls."""
+        made = AsyncOpenAI(
+            base_url=address.url, api_key=address.key, timeout=http.timeout, max_retries=self.retries, http_client=http
+        )
+        async with made as client:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self.concurrency, len(queries))):
+                        group.create_task(work(client))
+            except ExceptionGroup as failed:
+                raise failed.exceptions[0] from None
+
+    async def _call(self, client: AsyncOpenAI, address: Address, query: Query) -> Reply:
+        """Return one reply, or one that says why there is none; raises RefusedError."""
         import openai
 
         start = time.perf_counter()
         try:
             body: dict[str, Any] = {"model": address.model, **self.request(query), **self._decoding()}
-            made: ChatCompletion = client.chat.completions.create(**body)
+            made: ChatCompletion = await client.chat.completions.create(**body)
             return _reply(query, made, time.perf_counter() - start)
-        except (openai.AuthenticationError, openai.PermissionDeniedError, openai.BadRequestError) as error:
-            return CallError(f"{self.label} at {address.url} refuses to answer: {_reason(error, address.key)}")
-        except (openai.APIError, ValueError) as error:  # the client raises ValueError itself where a body is no JSON
-            seconds = time.perf_counter() - start
-            return Reply(query.id, "", "error", 0, 0, seconds, {"error": _reason(error, address.key)})
-        except Exception as error:
-            return error
+        except openai.APIError as error:
+            finish, said = _finish(error), _reason(error, address.key)
+            if finish == "error" and isinstance(error, openai.APIStatusError) and (advice := self._advice(error)):
+                raise RefusedError(
+                    f"{self.label} at {address.url} refuses to answer: {said.rstrip('.')}; {advice}, "
+                    "then run the same command again: what was answered is kept"
+                ) from None
+            return Reply(query.id, "", finish, 0, 0, time.perf_counter() - start, {"error": said})
+
+    def _advice(self, error: APIStatusError) -> str:
+        """Return what to do where no further call could do better, "" where one could."""
+        if pace.used_up(error.response):
+            return "top up the account or raise its limit"
+        if error.status_code == 401:
+            return f"set {self._variable()} to a key that it accepts"
+        if error.status_code == 403:
+            return f"set {self._variable()} to a key that may use the model, or change weights.gpt.endpoint.model"
+        if error.status_code == 404:
+            return "check weights.gpt.endpoint.model and weights.gpt.endpoint.url"
+        if error.status_code == 429:
+            wait = _wait(error)
+            return f"wait the {wait:.0f} s that it asks for" if wait > _LONGEST_WAIT else ""
+        refused = 400 <= error.status_code < 500 and error.status_code not in (408, 409)
+        return "change the setting that it names, under model or weights.gpt" if refused else ""
+
+    def _variable(self) -> str:
+        """Return what holds the key, in words."""
+        name = getattr(self.endpoint, "key_variable", "")
+        return f"the environment variable {name}" if name else "weights.gpt.endpoint.key_variable and that variable"
 
     def _decoding(self) -> dict[str, object]:
         return {
@@ -133,25 +185,59 @@ class Chat:
 
 
 def _reply(query: Query, made: ChatCompletion, seconds: float) -> Reply:
-    """Return what the server sent; raises ValueError where that is no message, and so no answer."""
-    try:
-        choice, usage = made.choices[0], made.usage
-        detail = {"server_model": made.model, "request_id": made.id, "fingerprint": made.system_fingerprint}
-        text, finish = choice.message.content or "", choice.finish_reason
-    except (AttributeError, IndexError, TypeError):
-        raise ValueError(f"the server sent no message but {str(made)[:100]!r}") from None
+    """Return what the server sent: what the model wrote or, where it would not write, its refusal."""
+    choice, usage = made.choices[0], made.usage
+    text, refusal = choice.message.content or "", choice.message.refusal or ""
+    detail = {"server_model": made.model, "request_id": made.id, "fingerprint": made.system_fingerprint}
     return Reply(
         query.id,
-        text,
-        finish,
-        usage.prompt_tokens if usage else 0,
-        usage.completion_tokens if usage else 0,
+        text or refusal,
+        "refusal" if refusal and not text else choice.finish_reason or "unknown",
+        (usage and usage.prompt_tokens) or 0,
+        (usage and usage.completion_tokens) or 0,
         seconds,
         detail,
     )
 
 
+def _finish(error: APIError) -> str:
+    """Return how a reply that an error took ends: "error", or what this text alone is refused for."""
+    status = getattr(error, "status_code", 0)
+    if status == 413:
+        return "length"
+    said = f"{error.code} {error.type} {error.message}".lower() if status == 400 else ""
+    return next((finish for sign, finish in _OF_THIS_TEXT.items() if sign in said), "error")
+
+
+def _wait(error: APIStatusError) -> float:
+    """Return the seconds that the server asks to wait."""
+    try:
+        return float(error.response.headers["retry-after"])
+    except (KeyError, ValueError):
+        return 0.0
+
+
 def _reason(error: Exception, key: str) -> str:
-    """Return the error's kind and its first line, without the key: a server may repeat it."""
-    first = str(error).replace(key, "[key]").partition("\n")[0]
+    """Return the error's kind and its first line, without the key."""
+    import httpx2
+
+    if isinstance(error.__cause__, httpx2.DecodingError):
+        error = error.__cause__  # "Connection error." says less
+    first = masked(str(error), key).partition("\n")[0]
     return f"{type(error).__name__}: {first[:300]}"
+
+
+def masked(text: str, key: str) -> str:
+    """Return a text without the key and without words that show a part of it: servers repeat it whole, cut or starred.
+
+    >>> masked("Incorrect API key provided: sk-12***********cdef.", "sk-1234567890abcdef")
+    'Incorrect API key provided: [key]'
+    """
+
+    def shows(word: str) -> bool:
+        ends = [end for end in re.split(r"\*+|\.{2,}|…", word.strip(".")) if len(end) > 2]
+        cut = any(key.startswith(end) or key.endswith(end) for end in ends) and word not in ends
+        return cut or any(key[at : at + 6] in word for at in range(len(key) - 5))
+
+    whole = text.replace(key, "[key]")
+    return re.sub(r"[^\s'\"(){},:;=]+", lambda found: "[key]" if shows(found[0]) else found[0], whole)

@@ -1,12 +1,14 @@
 """Where a chat model is reached: a server of the user's or provider's, or the embedded weights on loopback."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from noisyhealth import version
 from noisyhealth.errors import WeightsError
 from noisyhealth.models import causal, loopback
+from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source
 
 
@@ -40,6 +42,10 @@ class Endpoint(Protocol):
         """Return the address, with a server behind it."""
         ...
 
+    def price(self, prices: Mapping[str, Mapping[str, float]]) -> Price | None:
+        """Return what tokens cost here, by a table of models; None where the table does not say."""
+        ...
+
 
 @dataclass(frozen=True)
 class Remote:
@@ -70,6 +76,12 @@ class Remote:
         """Return the address with the key of the environment."""
         # The client refuses an empty key; servers that want none take any.
         return Address(self.url, os.environ.get(self.key_variable) or "EMPTY", self.model)
+
+    def price(self, prices: Mapping[str, Mapping[str, float]]) -> Price | None:
+        """Return the model's price in the table; a server that wants no key is free."""
+        if not self.key_variable:
+            return FREE
+        return Price(**prices[self.model]) if self.model in prices else None
 
 
 @dataclass(frozen=True)
@@ -104,3 +116,7 @@ class Loopback:
         """Return the address of the sweep's server."""
         served = loopback.Served(self.source.folder(), self.source.name, self.dtype, self.batch_tokens, self.batch_size)
         return Address(loopback.ensure(served, self.cache), "EMPTY", self.source.name)
+
+    def price(self, prices: Mapping[str, Mapping[str, float]]) -> Price:
+        """Return that nothing is paid."""
+        return FREE

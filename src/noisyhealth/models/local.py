@@ -13,6 +13,7 @@ from functools import cached_property
 from noisyhealth import version
 from noisyhealth.models import causal
 from noisyhealth.models.causal import CausalLM, Decoding, Tokens
+from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source, as_mapping
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Message, Prompt, Wording
@@ -79,6 +80,10 @@ class Local:
     def request(self, query: Query) -> Mapping[str, object]:
         """Return the conversation and the options."""
         return {"messages": self._messages(query), "options": list(query.options)}
+
+    def price(self) -> Price:
+        """Return that nothing is paid."""
+        return FREE
 
     def notes(self) -> Mapping[str, str]:
         """Return nothing: all there is to tell stands in the signature."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from noisyhealth.models.model import FREE, Price
 from noisyhealth.records import Query, Reply, Training
 from noisyhealth.text.prompt import Wording
 
@@ -35,6 +36,10 @@ class Majority:
     def request(self, query: Query) -> Mapping[str, object]:
         """Return the query."""
         return {"text": query.text, "question": query.question}
+
+    def price(self) -> Price:
+        """Return that nothing is paid."""
+        return FREE
 
     def notes(self) -> Mapping[str, str]:
         """Return nothing: all there is to tell stands in the signature."""

@@ -1,12 +1,32 @@
 """What every model can do: learn from training examples, and reply to queries."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from json import dumps
 from typing import Protocol
 
 from noisyhealth.records import Query, Reply, Training
 from noisyhealth.text.prompt import Wording
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a model's owner asks: US dollars a million tokens of prompts and of replies."""
+
+    prompt: float
+    reply: float
+
+    def usd(self, prompt_tokens: float, reply_tokens: float) -> float:
+        """Return what so many tokens cost in US dollars.
+
+        >>> Price(0.15, 0.60).usd(2_000_000, 1_000_000)
+        0.9
+        """
+        return (self.prompt * prompt_tokens + self.reply * reply_tokens) / 1e6
+
+
+FREE = Price(0.0, 0.0)
 
 
 class Model(Protocol):
@@ -36,6 +56,10 @@ class Model(Protocol):
         """Return what is put to the model for one query, whole, as plain JSON values."""
         ...
 
+    def price(self) -> Price | None:
+        """Return what tokens cost, `FREE` where nothing is paid, None where it is not known."""
+        ...
+
     def notes(self) -> Mapping[str, str]:
         """Return files, by name, that a run should keep about the model: how it was fitted."""
         ...
@@ -45,7 +69,12 @@ class Model(Protocol):
         ...
 
 
-def reply_key(model: Model, query: Query) -> str:
-    """Return the hash under which a reply is kept: of all that decides it, and of nothing else."""
-    whole = {"signature": model.signature(), "request": model.request(query)}
+def reply_key(model: Model, query: Query, repeat: int = 0) -> str:
+    """Return the hash under which a reply is kept: of all that decides it, and of nothing else.
+
+    `repeat` tells the times apart that the same is asked.
+    """
+    whole: dict[str, object] = {"signature": model.signature(), "request": model.request(query)}
+    if repeat:
+        whole["repeat"] = repeat
     return sha256(dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from rapidfuzz.distance import OSA
 
+from noisyhealth.errors import DataError
 from noisyhealth.records import Dose, Edit, Variant, Word
 
 
@@ -109,8 +110,23 @@ def ranked(
     for index in valid:
         word = words[index]
         if (made := change(word, text, rng)) and made.after != made.before:
+            if made.before != word.text or made.after.split() not in ([], [made.after]):
+                _check(made, word, text)
             flags = _flags(flag, word.text, made.after) if flag else ()
             yield Edit(made.start, made.before, made.after, made.op, word.pos, word.medical, index, flags)
+
+
+def _check(made: Change, word: Word, text: str) -> None:
+    """Raise DataError where a change is not of its word alone, or makes several words of it: the dose would not hold.
+
+    A word that goes may take the blanks after it along.
+    """
+    inside = made.start == word.start and made.before.rstrip() == word.text and text.startswith(made.before, made.start)
+    if not inside or made.after.split() not in ([], [made.after]):
+        raise DataError(
+            f"the perturbation turned {word.text!r} at character {word.start} into {made}: it must change that word, "
+            "into one word or nothing"
+        )
 
 
 def _flags(flag: Callable[[str], tuple[str, ...]], before: str, after: str) -> tuple[str, ...]:

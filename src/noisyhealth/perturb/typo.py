@@ -9,7 +9,7 @@ import string
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from random import Random
 from unicodedata import category, name
@@ -59,7 +59,7 @@ class Typo:
         for _ in range(_TRIES if plan.most else 0):
             size = plan.least + int(draw() * (plan.most - plan.least + 1))
             after, ops = self._draw(plan, size, draw)
-            if after and OSA.distance(plan.plain, after) == size and (plan.small or _stays(plan, after, size)):
+            if after and OSA.distance(plan.plain, after) == size and (plan.small or _stays(plan, after)):
                 return Change(word.start, word.text, plan.case(after), ops)
         return None
 
@@ -108,14 +108,13 @@ class _Plan:
 
 @lru_cache(maxsize=2**16)  # words come again and again
 def _plan(word: str, low: float, high: float) -> _Plan:
-    case = _case_of(word)
-    plain = word if case is _mixed else word.lower()
+    case, plain = _case_of(word), _lower(word)
     free = [i for i in range(len(plain)) if _is_free(plain, i)]
     places = tuple(i for i in free if _script(plain[i]) == "LATIN" or _beside(plain, i, lambda: 0.0) is not None)
     least, most = bounds(sum(map(str.isalpha, word)), low, high)
     most = min(most, len(places)) if least <= len(places) else 0
     latin = all(_script(plain[i]) == "LATIN" for i in places)
-    return _Plan(plain, places, least, most, case, case is str.lower, latin)
+    return _Plan(plain, places, least, most, case, case is _as_it_is, latin)
 
 
 @cache
@@ -168,21 +167,31 @@ def _script(char: str) -> str:
 
 
 def _case_of(word: str) -> Callable[[str], str]:
-    """Return what puts another spelling in the case of a word.
+    """Return what puts a spelling in small letters in the case of a word; mixed case goes by the place of the letter.
 
-    >>> _case_of("Pain")("apin"), _case_of("ECG")("egc"), _case_of("pain")("pian"), _case_of("mRNA") is _mixed
-    ('Apin', 'EGC', 'pian', True)
+    >>> [_case_of(word)(typo) for word, typo in (("Pain", "apin"), ("ECG", "egc"), ("mRNA", "mnra"))]
+    ['Apin', 'EGC', 'mNRA']
     """
-    if len(word.lower()) != len(word):
-        return _mixed  # a letter whose other case is two
-    if word == word.lower():
-        return str.lower
-    if word == _capitalised(word):
+    if word == _lower(word):
+        return _as_it_is
+    if word == _capitalised(_lower(word)):
         return _capitalised
-    return _capital if word == _capital(word) else _mixed
+    return _upper if word == _upper(word) else partial(_patterned, tuple(char != _lower(char) for char in word))
 
 
-def _capital(word: str) -> str:
+def _as_it_is(word: str) -> str:
+    return word
+
+
+def _lower(word: str) -> str:
+    """Return the word in small letters, but for capitals whose small letter is two ("İ")."""
+    if word.isascii():
+        return word.lower()
+    # Letter by letter: a sigma at the end of a word has a small letter of its own.
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in word)
+
+
+def _upper(word: str) -> str:
     """Return the word in capitals, but for letters whose capital is two letters ("ß")."""
     found = word.upper()
     return found if len(found) == len(word) else "".join(c.upper() if len(c.upper()) == 1 else c for c in word)
@@ -191,18 +200,19 @@ def _capital(word: str) -> str:
 def _capitalised(word: str) -> str:
     """Return the word with its first letter as its only capital: "I'm" less its "i" is "'M"."""
     first = next((at for at, char in enumerate(word) if char.isalpha()), 0)
-    return word[:first] + word[first : first + 1].upper() + word[first + 1 :].lower()
+    return word[:first] + _upper(word[first : first + 1]) + word[first + 1 :]
 
 
-def _mixed(word: str) -> str:
-    return word
+def _patterned(capitals: tuple[bool, ...], word: str) -> str:
+    """Return the word with capitals where another has them; letters beyond it are like its last."""
+    return "".join(_upper(c) if capitals[min(at, len(capitals) - 1)] else c for at, c in enumerate(word))
 
 
-def _stays(plan: _Plan, after: str, size: int) -> bool:
-    """Tell whether a word of mixed case stays one, and changes as much when case is ignored; other case is put back."""
-    if plan.case is not _mixed:
-        return plan.case(after).lower() == after  # not so where a small letter has no capital of its own
-    return _case_of(after) is _mixed and OSA.distance(plan.plain.lower(), after.lower()) == size
+def _stays(plan: _Plan, after: str) -> bool:
+    """Tell whether a typo in the case of its word can be read back, and is still of mixed case if that was."""
+    shown = plan.case(after)  # "ß" has no capital of its own
+    mixed = shown not in (_upper(after), _capitalised(after))
+    return _lower(shown) == after != shown and (mixed or not isinstance(plan.case, partial))
 
 
 def _check(typo: Typo) -> None:

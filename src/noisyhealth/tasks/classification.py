@@ -8,25 +8,36 @@ Condition: which disease is an abstract about? (medical abstracts, three classes
 Source: Joshi et al. 2026, Methods, "Study Design" and "Metrics for Evaluation".
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from noisyhealth.analysis.intervals import Interval, bootstrap_f1, wilson
 from noisyhealth.metrics import classification
 from noisyhealth.records import Answer, Example, Query, Reply, Scores
+from noisyhealth.text.choice import check_forms
 from noisyhealth.text.prompt import Wording
-from noisyhealth.text.reply import read_label
+from noisyhealth.text.reply import check_reading, read_label
 
 
 @dataclass(frozen=True)
 class Classification:
-    """A closed task; `labels` are all its classes, in the order of its tables."""
+    """A closed task; `labels` are all its classes, in the order of its tables.
+
+    `aliases`: for a label, other forms of its word that count as it in a reply. `reading`: lenient or strict
+    (`text/reply.py` has the rules). Raises ConfigError for a reading there is not and a form of two labels.
+    """
 
     name: str
     labels: tuple[str, ...]
     wording: Wording
+    aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reading: str = "lenient"
     headline: str = "accuracy"
     scenarios: tuple[str, ...] = ("accuracy", "precision_macro", "recall_macro", "f1_macro")
+
+    def __post_init__(self) -> None:
+        check_reading(self.reading, self.name)
+        check_forms(self.labels, self.aliases, self.name)
 
     def check(self) -> None:
         """Need nothing."""
@@ -37,7 +48,7 @@ class Classification:
 
     def read(self, reply: Reply) -> Answer:
         """Return the one label in the reply."""
-        return read_label(reply, self.labels)
+        return read_label(reply, self.labels, self.aliases, self.reading)
 
     def score(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Scores:
         """Return accuracy, precision, recall and F1 over all answers, unread ones wrong."""

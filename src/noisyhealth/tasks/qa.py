@@ -14,7 +14,7 @@ from noisyhealth.analysis.intervals import Interval, bootstrap_mean
 from noisyhealth.metrics import clinical, meaning, overlap
 from noisyhealth.records import Answer, Example, Query, Reply, Scores
 from noisyhealth.text.prompt import Wording
-from noisyhealth.text.reply import read_free
+from noisyhealth.text.reply import check_reading, read_free
 
 
 class Weights(Protocol):
@@ -39,14 +39,21 @@ class Meaning:
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """A free task; `meaning` is the encoder that BERTScore compares with."""
+    """A free task; `meaning` is the encoder that BERTScore compares with.
+
+    `reading`: lenient or strict (`text/reply.py` has the rules). Raises ConfigError for another.
+    """
 
     name: str
     wording: Wording
     meaning: Meaning
+    reading: str = "lenient"
     labels: tuple[str, ...] = ()
     headline: str = "rougeL"
     scenarios: tuple[str, ...] = ("rougeL",)
+
+    def __post_init__(self) -> None:
+        check_reading(self.reading, self.name)
 
     def check(self) -> None:
         """Raise WeightsError when the encoder for BERTScore cannot be had."""
@@ -58,7 +65,7 @@ class QuestionAnswer:
 
     def read(self, reply: Reply) -> Answer:
         """Return the answer without its lead and its justification."""
-        return read_free(reply)
+        return read_free(reply, self.reading)
 
     def score(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Scores:
         """Return BLEU, ROUGE, BERTScore and clinical agreement; an unread answer counts as empty."""

@@ -23,6 +23,7 @@ from noisyhealth.text.homophones import SoundAlike
 if TYPE_CHECKING:
     import requests
 
+_LONGEST_WAIT = 60  # seconds that a busy service may ask us to wait
 _GRADES = {"rel_hom": "exact", "sl": "near"}
 
 
@@ -64,8 +65,8 @@ class Datamuse:
         try:
             answer = self._session.get(self.url, params={kind: word}, timeout=self.timeout)
             answer.raise_for_status()
-            return [str(row["word"]) for row in answer.json()]
-        except (requests.RequestException, ValueError, TypeError, KeyError) as error:
+            return _words(answer.json())
+        except (requests.RequestException, ValueError, RecursionError) as error:
             raise DataError(
                 f"{self.url}?{kind}={word} gave no usable answer ({type(error).__name__}): try again later, "
                 "or use homophones=table, which needs no network"
@@ -77,7 +78,12 @@ class Datamuse:
         from requests.adapters import HTTPAdapter, Retry
 
         session = requests.Session()
-        again = Retry(self.retries, backoff_factor=1.0, status_forcelist=(429, 500, 502, 503, 504))
+        again = Retry(
+            self.retries,
+            backoff_factor=1.0,
+            status_forcelist=(429, 500, 502, 503, 504),
+            retry_after_max=_LONGEST_WAIT,
+        )
         session.mount(self.url, HTTPAdapter(max_retries=again))
         return session
 
@@ -110,3 +116,10 @@ class Datamuse:
                     file.truncate(path.read_bytes().rfind(b"\n") + 1)
                 file.write((json.dumps({"word": word, "answers": answers}) + "\n").encode())
                 self._known[word] = answers
+
+
+def _words(answer: object) -> list[str]:
+    """Return the words of an answer; raises ValueError for anything but a list of objects with a word."""
+    if not isinstance(answer, list) or not all(isinstance(r, dict) and isinstance(r.get("word"), str) for r in answer):
+        raise ValueError("not a list of words")
+    return [row["word"] for row in answer]

@@ -17,8 +17,9 @@ PROTECTIONS = frozenset({"number", "dose", "time", "date", "link", "email", "nam
 class Part:
     """A word of a run of characters: `offset` counts from the run's start, `kinds` protect it wherever it stands.
 
-    `role`: number, unit, compound (mg/mestranol, cm-lesion, cells/ml), month (with a day or year in it too), of, clock (pm),
-    dose (an abbreviation that is another word too) or heart (<3), where the words around decide; "" elsewhere.
+    `role`: number, unit, compound (mg/mestranol, cm-lesion, cells/ml), month (with a day or year in it too), of,
+    clock (pm), dose (an abbreviation that is another word too) or heart (<3), where the words around decide; "" for
+    others.
     """
 
     text: str
@@ -84,7 +85,9 @@ def _listed(words: str) -> frozenset[str]:
 
 # Units that are nothing else, then words and letters that are units only after a number.
 UNITS = _listed(
-    """mg mgs mcg µg μg ug ng pg kg kgs gm gms lb lbs oz ml mls dl cc mmol µmol μmol umol mumol nmol pmol fmol mol
+    """milligramme milligrammes mcl tsp tsps tbsp tbsps teaspoon teaspoons tablespoon tablespoons
+    ampoule ampoules vial vials sachet sachets
+    mg mgs mcg µg μg ug ng pg kg kgs gm gms lb lbs oz ml mls dl cc mmol µmol μmol umol mumol nmol pmol fmol mol
     meq mosm iu miu mm cm nm km ft mmhg cmh2o kpa bpm hz khz mhz gy cgy mci kcal kj joule joules volt volts watt
     watts mv kda hr hrs hour hours min mins minute minutes sec secs msec seconds day days wk wks week weeks month
     months yr yrs year years tab tablet tablets puff puffs dose doses degrees percent gram grams
@@ -96,7 +99,7 @@ UNITS = _listed(
     kilodaltons msv gbq mbq mgm kilometer kilometers kilometre kilometres rpm ppm mph"""
 )
 _LOOSE_UNITS = _listed(
-    """g l m s d h y f c u w j v k x ms bp mo mos yo y/o tabs caps cap drop drops spray sprays pill pills times beat
+    """fl g l m s d h y f c u w j v k x ms bp mo mos yo y/o tabs caps cap drop drops spray sprays pill pills times beat
     beats breath breaths cent rad rads torr gauge french hundred thousand million billion in
     foot feet unit mu hg cal cals kb db kd mw night nights meter metre degree capsule capsules mole moles centigrade
     gb mb mths person-years patient-years"""

@@ -1,114 +1,169 @@
 """Reading a reply: what was answered, or why nothing can be read.
 
-No credit where there is no answer: two labels, or a label only inside a negation, is unparsed.
+No credit where there is no answer. Two readings: "strict" takes an answer that stands where the prompt asks for it,
+"lenient" takes it wherever exactly one can be found. What strict reads, lenient reads alike.
 """
 
-import json
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Collection, Sequence
 
+from noisyhealth.errors import ConfigError
 from noisyhealth.records import Answer, Outcome, Reply
+from noisyhealth.text import choice, place, refusal
+from noisyhealth.text.choice import Forms
 
-_UNABLE = r"i(?:['’]m| am) (?:unable|not able)|i (?:can(?:no|['’])t|won['’]t|must decline)"
-_REFUSAL = re.compile(rf"\b(?:{_UNABLE}|i(?:['’]m| am) sorry|as an ai\b|i apologi[sz]e)", re.IGNORECASE)
-# Sorrow for the writer is no refusal: "I'm sorry you hurt: negative".
-_SORRY = r"(?:(?:i(?:['’]m| am) )?sorry|i apologi[sz]e|unfortunately|as an ai\b[^,.]*)[,.]?\s+(?:but\s+)?"
-_DECLINED = re.compile(rf"(?:{_SORRY})*(?:{_UNABLE})", re.IGNORECASE)
-_MARK = r"(?:\s+is)?[\s*_\"'`]*[:=][\s*_\"'`]*"
-_LEAD = re.compile(rf"\b(?:answer|label|sentiment|condition|classification)\b{_MARK}", re.IGNORECASE)
-_ANSWER = re.compile(rf"\banswer\b{_MARK}", re.IGNORECASE)
-_JUSTIFICATION = re.compile(r"[\s*_]*\b(?:justification|explanation|reason(?:ing)?)\b[\s*_]*:", re.IGNORECASE)
-# Up to two words may stand between the negation and the label: "not at all positive".
-_NEGATED = (
-    r"\b(?:not|never|cannot|\w+n['’]t|neither|nor|no|nothing|without|rather than|instead of|far from)\s+"
-    r"(?:(?!but\b)\w+\s+){0,2}[*_\"'`“]*"
-)
+READINGS = ("lenient", "strict")
+_SENTENCE = re.compile(r"(?<=[.!?\n])")
+_WITHHELD = ("content_filter", "refusal")
+_UNFINISHED = ("length", *_WITHHELD)
+_CHOSEN = ("choice", "span")  # the model chose a text and wrote none, so all of it is the answer
 
 
-def read_label(reply: Reply, labels: Sequence[str]) -> Answer:
-    """Return the one label that the reply answers with, outside a negation.
+def check_reading(reading: str, task: str) -> None:
+    """Raise ConfigError for a reading there is not."""
+    if reading not in READINGS:
+        raise ConfigError(f"task.reading={reading!r} of task {task}: give {' or '.join(READINGS)}")
 
-    It is looked for in a JSON object; without one, after "Answer:"; without that, in all that stands
-    before a justification. Where the answer has its place, no other place counts.
+
+def read_label(reply: Reply, labels: Sequence[str], aliases: Forms | None = None, reading: str = "lenient") -> Answer:
+    """Return the one label that the reply answers with; `aliases` are other forms of each label.
+
+    1. A lost call is failed; thoughts (<think>) are skipped; a next case that the model invents is dropped.
+    2. The answer's place: the field of a JSON object, <answer> or \\boxed{}, after "Answer:", after another lead
+       ("Sentiment:"). Where there is one, no other place counts; answers in two places have to agree.
+    3. Without one: "the sentiment is ...", a line or a first clause that is a label alone, "Therefore ...", then all
+       before a justification, without questions; nothing where the reply opens by declining.
+    4. In its place a label counts as `choice.settled` says; where the text was cut, only as `choice.opening` says.
+    Strict: the field, the rest of the "Answer:" line or the whole reply has to be nothing but the label.
     """
-    text = reply.text.strip()
-    if outcome := _nothing(reply, text):
+    names = choice.forms(labels, aliases or {})
+    whole, unclosed = place.without_thought(reply.text)
+    text = _first_case(re.sub(r"[^\S\n]+", " ", whole), names)
+    if outcome := _nothing(reply, text, unclosed):
         return Answer(reply.id, reply.text, "", outcome)
-    said = _from_json(text)
-    if said is None and (after := _after(_LEAD, text)):
-        said = "\n".join(after)
-    if said is None:
-        said = "" if _DECLINED.match(text) else _before_justification(text)
-    if len(found := _mentioned(said, labels)) == 1:
-        return Answer(reply.id, reply.text, found[0], Outcome.SCORED)
-    return Answer(reply.id, reply.text, "", _why_not(reply, text))
+    kept = choice.standing(text)
+    said = _places(kept)
+    cut = unclosed or reply.finish in _UNFINISHED
+    value = _in_prose(kept, names, cut=cut) if said is None else _agreed(said, names, kept if cut else "")
+    if reading == "strict" and value and value != _strictly(text, names):
+        return Answer(reply.id, reply.text, "", Outcome.UNPARSED)
+    if value:
+        return Answer(reply.id, reply.text, value, Outcome.SCORED)
+    refused = any(map(refusal.declined, said)) if said else refusal.declines_somewhere(text)
+    return Answer(reply.id, reply.text, "", _why_not(reply, unclosed, refused=refused))
 
 
-def read_free(reply: Reply) -> Answer:
-    """Return the free answer of a reply, without its lead, its justification and what frames it."""
-    text = reply.text.strip()
-    if outcome := _nothing(reply, text):
+def read_free(reply: Reply, reading: str = "lenient") -> Answer:
+    """Return the free answer of a reply, without its lead, its justification and what frames it.
+
+    1. As for a label: failed, thoughts, next cases. 2. The answer is a JSON object's, else in <answer> or \\boxed{},
+    else after the first "Answer:", else all before a justification. 3. Where that declines it is refused, unless a
+    "but" brings an answer. 4. Cut at the limit, it counts when a justification or the object's next field had begun.
+    Strict: after "Answer:" alone. What a model chose from the text ("span") is the answer in both readings.
+    """
+    text, unclosed = place.without_thought(reply.text)
+    text = _first_answer(text)
+    if outcome := _nothing(reply, text, unclosed):
         return Answer(reply.id, reply.text, "", outcome)
-    said = _from_json(text)
-    whole = said is not None or _JUSTIFICATION.search(text) is not None
-    if said is None:
-        said = next(iter(_after(_ANSWER, text)), _JUSTIFICATION.split(text, maxsplit=1)[0])
-    value = said.strip().strip('*_"`').strip()
-    if _REFUSAL.match(value):
+    inside = [] if (found := place.field(text)) is None else [found]
+    inside = inside or place.tagged(text)
+    led = place.listed(text)
+    places = inside or led or [place.before_justification(text)]
+    said = next(filter(None, places), "")
+    value = re.sub(r"^```\w*\n|\n?```$", "", said.strip()).strip().strip('*_"`').strip()
+    if refusal.declined(value):
         return Answer(reply.id, reply.text, "", Outcome.REFUSED)
-    if reply.finish == "length" and not whole:
-        return Answer(reply.id, reply.text, "", Outcome.CUT)
-    return Answer(reply.id, reply.text, value, Outcome.SCORED if value else Outcome.EMPTY)
+    closed = bool(inside) or place.justified(text)
+    if unclosed or (reply.finish in _UNFINISHED and not closed):
+        return Answer(reply.id, reply.text, "", _why_not(reply, unclosed, refused=False))
+    if _blank(value):
+        return Answer(reply.id, reply.text, "", Outcome.EMPTY)
+    if reading == "strict" and reply.finish not in _CHOSEN and (inside or not led):
+        return Answer(reply.id, reply.text, "", Outcome.UNPARSED)
+    return Answer(reply.id, reply.text, value, Outcome.SCORED)
 
 
-def _nothing(reply: Reply, text: str) -> Outcome | None:
+def _nothing(reply: Reply, text: str, unclosed: bool) -> Outcome | None:
     if reply.finish == "error":
         return Outcome.FAILED
-    return None if text else Outcome.EMPTY
+    if reply.finish == "refusal":
+        return Outcome.REFUSED
+    return _why_not(reply, unclosed, refused=False, otherwise=Outcome.EMPTY) if _blank(text) else None
 
 
-def _why_not(reply: Reply, text: str) -> Outcome:
-    if reply.finish == "length":
+def _why_not(reply: Reply, unclosed: bool, *, refused: bool, otherwise: Outcome = Outcome.UNPARSED) -> Outcome:
+    if reply.finish in _WITHHELD:
+        return Outcome.REFUSED
+    if unclosed or reply.finish == "length":
         return Outcome.CUT
-    return Outcome.REFUSED if _REFUSAL.search(text) else Outcome.UNPARSED
+    return Outcome.REFUSED if refused else otherwise
 
 
-def _from_json(text: str) -> str | None:
-    """Return the answer inside a JSON object, with or without a code fence around it."""
-    if not (found := re.search(r"\{.*\}", text, re.DOTALL)):
-        return None
-    try:
-        content = json.loads(found[0])
-    except ValueError:
-        return None
-    keys = ("answer", "label", "sentiment", "condition", "classification")
-    values = {str(k).lower(): v for k, v in content.items()} if isinstance(content, dict) else {}
-    return next((_spoken(values[key]) for key in keys if key in values), None)
+def _blank(text: str) -> bool:
+    """Say whether nothing is said: no letter, digit or picture."""
+    return not any(sign.isalnum() or unicodedata.category(sign) == "So" for sign in text)
 
 
-def _spoken(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_spoken, value))
-    return "" if value is None else str(value)
+def _first_case(text: str, names: Forms) -> str:
+    """Return the reply up to the next case that a model goes on to invent, once it has answered its own."""
+    for head in place.heads(text):
+        others = place.after(place.OTHER, head)
+        led = any(place.after(place.ANSWER, head)) or any(choice.opening(other, names) for other in others)
+        if led or choice.bare_lines(head, names):
+            return head
+    return text
 
 
-def _after(lead: re.Pattern[str], text: str) -> list[str]:
-    """Return what stands between each lead ("Answer:") and the end of its line or its justification."""
-    rests = [text[found.end() :].lstrip() for found in lead.finditer(text)]
-    return [_JUSTIFICATION.split(rest.split("\n", 1)[0], maxsplit=1)[0] for rest in rests]
+def _first_answer(text: str) -> str:
+    """Return the same for a free answer, which may stand without a lead but not as an echo or an announcement."""
+    for head in place.heads(text):
+        if any(place.after(place.ANSWER, head)) or not (place.is_echo(head) or head.endswith((":", "?"))):
+            return head
+    return text
 
 
-def _before_justification(text: str) -> str:
-    """Return what stands before the justification, or the whole text when nothing does."""
-    return _JUSTIFICATION.split(text, maxsplit=1)[0] or text
+def _places(text: str) -> list[str] | None:
+    """Return what stands in the best place for an answer; None where the reply has no such place."""
+    if (found := place.field(text)) is not None:
+        return [found]
+    return place.tagged(text) or place.after(place.ANSWER, text) or place.after(place.OTHER, text) or None
 
 
-def _mentioned(text: str, labels: Sequence[str]) -> list[str]:
-    """Return the labels that stand in the text as words, outside a negation."""
-    found = []
-    for label in labels:
-        word = rf"(?<![^\W_])(?<!\w-){re.escape(label)}(?![^\W_])(?!-\w)"
-        plain = re.sub(_NEGATED + word, " ", text, flags=re.IGNORECASE)
-        if re.search(word, plain, re.IGNORECASE):
-            found.append(label)
-    return found
+def _agreed(said: Sequence[str], names: Forms, cut: str) -> str:
+    """Return the label that all the places agree on; "" where one stays open or two differ.
+
+    Of a place that ends where the text was `cut`, only a label that it opens with counts.
+    """
+    open_end = {each for each in said if cut.endswith(each)}
+    return _one({(choice.opening if each in open_end else choice.settled)(each, names) for each in said} - {""})
+
+
+def _in_prose(text: str, names: Forms, *, cut: bool) -> str:
+    """Return the label that a reply without a place for its answer chooses."""
+    if refusal.opens_declining(text):
+        text = refusal.after_decline(text)
+    if lines := choice.bare_lines(text, names):
+        return next(iter(lines)) if len(lines) == 1 else ""
+    if (opened := choice.opening(text, names)) != "":
+        return opened or ""
+    verdicts = [rest.split(". ", 1)[0] for rest in place.after(place.VERDICT, text)]
+    values = {(choice.opening if cut else choice.settled)(verdict, names) for verdict in verdicts} - {""}
+    if values or cut:
+        return _one(values)
+    *_, conclusion = ["", *place.after(place.CONCLUSION, text)]
+    sentences = _SENTENCE.split(place.before_justification(text) or text)
+    told = "".join(sentence for sentence in sentences if not sentence.rstrip().endswith("?"))
+    concluded = choice.settled(conclusion, names)
+    return (choice.settled(told, names) if concluded == "" else concluded) or ""
+
+
+def _one(values: Collection[str | None]) -> str:
+    return next(iter(values)) or "" if len(values) == 1 else ""
+
+
+def _strictly(text: str, names: Forms) -> str:
+    if (found := place.field(text)) is not None:
+        return choice.bare(found, names)
+    line = place.same_line(text)
+    return choice.bare(text if line is None else line, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -82,7 +83,9 @@ def signature() -> str:
 def _load() -> Language:
     import spacy
 
-    return spacy.load(package(), exclude=_UNUSED)
+    pipeline = spacy.load(package(), exclude=_UNUSED)
+    pipeline.max_length = sys.maxsize  # its limit guards the parser and the entities, which are not used
+    return pipeline
 
 
 def _tags(doc: Doc, words: Sequence[Span]) -> list[str]:

@@ -57,7 +57,7 @@ _RUN = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _TOKEN = re.compile(
     r"""(?P<email>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+)
-    | (?P<link>(?:https?://|(?<![^\W_])www\.)\S+)
+    | (?P<link>(?:(?:https?|ftp)://|(?<![^\W_])www\.)\S+)
     | (?P<emoji>(?<!\w)(?:[:;=]['’]?-?(?:D+|P+|p+|O+|o+|S+|[dsXxLlBb])|[xX]D+|[oO][._]+[oO0]|T_+T)
             (?!\w)
         | (?<=[^\W\d_]{2})(?<!&amp)[:;]-?(?:D+|P+|p+|O+|o+|S)(?!\w)  # glued: "good:D"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisyhealth.models.encoder.recipe import Recipe, fit_key
+from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source, as_mapping, made_once
 from noisyhealth.records import Query, Reply, Training
 from noisyhealth.text.prompt import Wording
@@ -83,6 +84,10 @@ class Encoder:
     def request(self, query: Query) -> Mapping[str, object]:
         """Return the text, the question and the options."""
         return {"text": query.text, "question": query.question, "options": list(query.options)}
+
+    def price(self) -> Price:
+        """Return that nothing is paid."""
+        return FREE
 
     def notes(self) -> Mapping[str, str]:
         """Return how the model was fitted, and the curves of the fit."""
