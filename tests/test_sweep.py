@@ -79,9 +79,6 @@ def test_the_same_command_again_computes_nothing(nine: Study, run: Command) -> N
     assert len(runs(nine.folder, "sweep")) == 1
 
 
-GRID = ("-m", "model=gpt,majority", "perturb=none,typo", "level=low,mid,high", "data.split.test=6")
-
-
 @dataclass(frozen=True)
 class Faulty:
     """A sweep whose one model's server only answers with an error."""
@@ -91,40 +88,38 @@ class Faulty:
     authorisations: set[str]
 
 
-def faulty(nine: Study, cache: Path, study: str, status: int, message: str) -> Faulty:
+def faulty(nine: Study, cache: Path, study: str, fault: Any, times: int, *settings: str) -> Faulty:
+    grid = ("-m", "perturb=none,typo", "level=low,mid,high", "data.split.test=6", "weights=study", f"study={study}")
     with serving() as server:
-        server.faults[""] = [error(status, message)] * 999
-        remote = ("weights=study", f"weights.gpt.endpoint.url={server.url}", "model.retries=0", f"study={study}")
-        ended = execute(nine.folder, cache, "run.py", *GRID, *remote, OPENAI_API_KEY=KEY)
+        server.faults[""] = [fault] * times
+        url = f"weights.gpt.endpoint.url={server.url}"
+        ended = execute(nine.folder, cache, "run.py", *grid, url, *settings, OPENAI_API_KEY=KEY)
         return Faulty(ended, nine.folder, server.authorisations)
 
 
 @pytest.fixture(scope="module")
 def failing(nine: Study, shared_cache: Path) -> Faulty:
-    """A server that is broken: each cell of its model fails."""
-    return faulty(nine, shared_cache, "failing", 500, "broken")
+    """A server that is broken for the six calls of the first cell."""
+    return faulty(nine, shared_cache, "failing", error(500, "broken"), 6, "model=gpt", "model.retries=0")
 
 
 @pytest.fixture(scope="module")
 def refused(nine: Study, shared_cache: Path) -> Faulty:
     """A server that refuses the key, and says it again: no call could do better."""
-    return faulty(nine, shared_cache, "refused", 401, "Incorrect API key provided: {authorization}")
+    refusal = error(401, "Incorrect API key provided: {authorization}")
+    return faulty(nine, shared_cache, "refused", refusal, 999, "model=gpt,majority")
 
 
 def test_a_failing_cell_hides_no_other(failing: Faulty) -> None:
     assert failing.ended.returncode == 1
-    cells = [" · none", *(f" · typo · {level}" for level in ("low", "mid", "high"))]
     assert statuses(failing.folder, study="failing") == {
-        **{f"sentiment · gpt(gpt-4o-mini){cell}": "FAILED" for cell in cells},
-        **{f"sentiment · majority{cell}": "FINISHED" for cell in cells},
+        "sentiment · gpt(gpt-4o-mini) · none": "FAILED",
+        **{f"sentiment · gpt(gpt-4o-mini) · typo · {level}": "FINISHED" for level in ("low", "mid", "high")},
     }
     assert statuses(failing.folder, "sweep", "failing").popitem()[1] == "FAILED"
-    assert Counter(table(failing.ended).values()) == {"failed": 4, "done": 4}
-    told = [
-        line for line in failing.ended.stdout.splitlines() if line.startswith("FAILED sentiment · gpt(gpt-4o-mini)")
-    ]
-    assert len(told) == 4, "each failure is told in the end"
-    assert "calls to gpt(gpt-4o-mini) were lost" in told[0]
+    assert Counter(table(failing.ended).values()) == {"failed": 1, "done": 3}
+    [told] = [line for line in failing.ended.stdout.splitlines() if line.startswith("FAILED sentiment")]
+    assert "6 of 6 calls to gpt(gpt-4o-mini) were lost" in told
 
 
 def test_a_refusal_that_holds_for_every_call_ends_the_sweep_at_once(refused: Faulty) -> None:
@@ -136,9 +131,9 @@ def test_a_refusal_that_holds_for_every_call_ends_the_sweep_at_once(refused: Fau
 
 
 def test_a_baseline_that_is_named_three_times_runs_once(failing: Faulty) -> None:
-    assert "8 cells (4 more jobs name one of them again)" in failing.ended.stdout
+    assert "4 cells (2 more jobs name one of them again)" in failing.ended.stdout
     names = [run.info.run_name for run in runs(failing.folder, study="failing")]
-    assert Counter(name for name in names if name.endswith("none")).total() == 2
+    assert Counter(name for name in names if name.endswith("none")).total() == 1
 
 
 def test_a_refused_key_is_seen_nowhere(refused: Faulty, shared_cache: Path) -> None:
