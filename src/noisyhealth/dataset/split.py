@@ -49,8 +49,9 @@ class Families:
         """Put an example with those it belongs to."""
         self._parent[example.id] = example.id
         words = _words(example.text)
-        bare = "".join(words)  # "do not go", "#donotgo"
-        for common in (f"text {bare}" if bare else "", f"group {example.group}" if example.group else ""):
+        # "do not go" and "#donotgo"; and the same message to two people, wherever its link ends
+        bare = {"".join(words), "".join(_WORD.findall(example.text.casefold()))} - {""}
+        for common in (*(f"text {text}" for text in sorted(bare)), f"group {example.group}" if example.group else ""):
             if common:
                 key = blake2b(common.encode(), digest_size=16).digest()
                 self._join(example.id, self._common.setdefault(key, example.id))
