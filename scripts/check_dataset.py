@@ -49,7 +49,6 @@ EDIT_FIELDS = ("start", "before", "after", "op", "pos", "medical", "word")
 DOSE_FIELDS = ("words", "valid_words", "characters", "edit_distance", "medical")
 BLANK = " \u00a0"
 BLANKS = re.compile(f"[{BLANK}]{{2,}}")
-FLAGS = frozenset(("negation", "number", "laterality", "drug"))
 APOSTROPHES = "'’"
 
 MARK = r"(?:[^\w\s]|_)"
