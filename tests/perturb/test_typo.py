@@ -166,7 +166,8 @@ CASES: dict[Callable[[str], bool], str] = {
 def test_a_typo_keeps_the_case_pattern_of_its_word(keeps: Callable[[str], bool], word: str, how: str) -> None:
     assert keeps(word) or word == "STRAßE"
     changes = [tried(word, seed, TYPOS[how]) for seed in range(150)]
-    assert [c.after for c in changes if c and not keeps(c.after.replace("ß", ""))] == []
+    # "ß" has no capital of its own: it is of either case.
+    assert [c.after for c in changes if c and not (keeps(c.after) or keeps(c.after.replace("ß", "")))] == []
 
 
 @pytest.mark.parametrize("word", ["PAIN", "Pain", "ECG", "MÜDE", "Straße"])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
+from operator import attrgetter
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -110,10 +111,10 @@ def ranked(
     for index in valid:
         word = words[index]
         if (made := change(word, text, rng)) and made.after != made.before:
-            if made.before != word.text or made.after.split() not in ([], [made.after]):
+            if made.before != word.text or not made.after.isalpha():
                 _check(made, word, text)
             flags = _flags(flag, word.text, made.after) if flag else ()
-            yield Edit(made.start, made.before, made.after, made.op, word.pos, word.medical, index, flags)
+            yield Edit(*made, word.pos, word.medical, index, flags)
 
 
 def _check(made: Change, word: Word, text: str) -> None:
@@ -216,9 +217,11 @@ def replay(text: str, edits: Sequence[Edit]) -> str:
     'heal,'
     """
     parts, at = [], 0
-    for edit in sorted(edits, key=lambda e: e.start):
-        if edit.start < at or not text.startswith(edit.before, edit.start):
-            raise ValueError(f"edit {edit} does not fit the text at character {edit.start}")
-        parts += [text[at : edit.start], edit.after]
-        at = edit.start + len(edit.before)
+    for edit in sorted(edits, key=attrgetter("start")):
+        start, before = edit.start, edit.before
+        if start < at or not text.startswith(before, start):
+            raise ValueError(f"edit {edit} does not fit the text at character {start}")
+        parts.append(text[at:start])
+        parts.append(edit.after)
+        at = start + len(before)
     return "".join([*parts, text[at:]])

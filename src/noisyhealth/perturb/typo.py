@@ -10,7 +10,7 @@ from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
-from itertools import accumulate
+from itertools import accumulate, combinations
 from random import Random
 from unicodedata import category, name
 
@@ -21,8 +21,9 @@ from noisyhealth.perturb.engine import Change
 from noisyhealth.records import Word
 
 _OPERATIONS = ("insert", "delete", "substitute", "transpose")
-_INSERT, _DELETE, _SUBSTITUTE, _TRANSPOSE = range(4)
-_TRIES = 50  # a draw whose operations partly cancel (a swap of twins, an insertion deleted) is drawn anew
+_SUBSTITUTE, _TRANSPOSE = 2, 3
+_TRIES = 50  # a draw whose operations partly cancel (a letter swapped there and back) is drawn anew
+_MOST_WAYS = 5_000  # those of 5 out of 16 letters
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,14 @@ class Typo:
     letters: str = string.ascii_lowercase
     neighbours: Mapping[str, str] = field(default_factory=dict)
     _edges: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
-    _others: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _typed: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the settings and prepare the draws."""
         _check(self)
         weights = [float(self.mix.get(operation, 0.0)) for operation in _OPERATIONS]
         self._edges.extend(edge / sum(weights) for edge in list(accumulate(weights))[:-1])
-        for letter in (*self.letters, *self.neighbours):
-            self._others[letter] = (self.neighbours.get(letter) or self.letters).replace(letter, "")
+        self._typed.update((letter, self._instead(letter)) for letter in (*self.letters, *self.neighbours))
 
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
         """Return the word with typing errors, or None when no draw of letters can change it so."""
@@ -66,31 +66,27 @@ class Typo:
     def _draw(self, plan: "_Plan", size: int, draw: Callable[[], float]) -> tuple[str, str]:
         """Return one draw of `size` operations: the new spelling, and the operations from the left."""
         chars, ops = list(plan.plain), []
-        # From the right, so that an insertion or deletion leaves the places to its left alone.
         for at in _picked(plan.places, size, draw):
             meant = chars[at]
             operation = bisect(self._edges, draw()) if plan.latin or _script(meant) == "LATIN" else _TRANSPOSE
-            if operation == _DELETE:
-                del chars[at]
-            elif operation == _TRANSPOSE and (other := _beside(chars, at, draw)) is not None:
+            if operation == _TRANSPOSE and (beside := plan.beside[at]):
+                other = beside[int(draw() * len(beside))]
                 chars[at], chars[other] = chars[other], meant
-            elif operation != _TRANSPOSE or _script(meant) == "LATIN":
-                others = self._others.get(meant) or self._typed(meant)
-                if operation == _INSERT:  # also the letter itself: "painn"
-                    typed = int(draw() * (len(others) + 1))
-                    chars.insert(at + (draw() < 0.5), others[typed] if typed < len(others) else meant)
-                else:  # a letter between twins, which cannot be transposed, is substituted
-                    operation = _SUBSTITUTE
-                    chars[at] = others[int(draw() * len(others))]
             else:
-                continue  # no letter of another script is typed: too few operations, drawn anew
+                if operation == _TRANSPOSE:  # a letter between twins, which cannot be transposed, is substituted
+                    operation = _SUBSTITUTE
+                instead = (self._typed.get(meant) or self._instead(meant))[operation]
+                chars[at] = instead[int(draw() * len(instead))]
             ops.append(_OPERATIONS[operation])
-        return "".join(chars), "+".join(reversed(ops))
+        return "".join(chars), "+".join(ops)
 
-    def _typed(self, meant: str) -> str:
-        """Return what may be typed in place of a letter that has no neighbours, or is a capital."""
-        others = self._others.get(meant.lower(), self.letters)
-        return others if meant.lower() == meant else "".join(c.upper() for c in others if len(c.upper()) == 1)
+    def _instead(self, meant: str) -> tuple[tuple[str, ...], ...]:
+        """Return what may stand in place of a letter, each as likely as another: for insert, delete, substitute."""
+        others = (self.neighbours.get(meant.lower()) or self.letters).replace(meant.lower(), "")
+        if meant.lower() != meant:
+            others = "".join(c.upper() for c in others if len(c.upper()) == 1)
+        typed = (*others, meant)  # also the letter itself: "painn"
+        return (*(c + meant for c in typed), *(meant + c for c in typed)), ("",), tuple(others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +95,7 @@ class _Plan:
 
     plain: str
     places: tuple[int, ...]
+    beside: tuple[tuple[int, ...], ...]  # with which places each of its letters can be transposed
     least: int
     most: int  # 0: the word cannot change
     case: Callable[[str], str]
@@ -110,11 +107,12 @@ class _Plan:
 def _plan(word: str, low: float, high: float) -> _Plan:
     case, plain = _case_of(word), _lower(word)
     free = [i for i in range(len(plain)) if _is_free(plain, i)]
-    places = tuple(i for i in free if _script(plain[i]) == "LATIN" or _beside(plain, i, lambda: 0.0) is not None)
+    beside = tuple(_beside(plain, i) for i in range(len(plain)))
+    places = tuple(i for i in free if _script(plain[i]) == "LATIN" or beside[i])
     least, most = bounds(sum(map(str.isalpha, word)), low, high)
     most = min(most, len(places)) if least <= len(places) else 0
     latin = all(_script(plain[i]) == "LATIN" for i in places)
-    return _Plan(plain, places, least, most, case, case is _as_it_is, latin)
+    return _Plan(plain, places, beside, least, most, case, case is _as_it_is, latin)
 
 
 @cache
@@ -128,24 +126,26 @@ def bounds(letters: int, low: float, high: float) -> tuple[int, int]:
     return least, max(least, math.floor(round(letters * high, 9)))
 
 
-def _picked(places: tuple[int, ...], size: int, draw: Callable[[], float]) -> list[int]:
-    """Return so many of the places, each as likely as another, the rightmost first."""
-    if size == 1:
-        return [places[int(draw() * len(places))]]
-    pool = list(places)
-    for left in range(len(pool), len(pool) - size, -1):
-        at = int(draw() * left)
-        pool[at], pool[left - 1] = pool[left - 1], pool[at]
-    return sorted(pool[-size:], reverse=True)
+def _picked(places: tuple[int, ...], size: int, draw: Callable[[], float]) -> Sequence[int]:
+    """Return so many of the places from the left, each choice as likely as another."""
+    if ways := _ways(places, size):
+        return ways[int(draw() * len(ways))]
+    picked: set[int] = set()
+    while len(picked) < size:
+        picked.add(places[int(draw() * len(places))])
+    return sorted(picked)
 
 
-def _beside(word: Sequence[str], at: int, draw: Callable[[], float]) -> int | None:
-    """Return a place beside a letter that holds another letter of the same script, drawn from two; None for none."""
-    step = 1 if draw() < 0.5 else -1
-    for place in (at + step, at - step):
-        if 0 <= place < len(word) and _are_twins(word[at], word[place]) and _is_free(word, place):
-            return place
-    return None
+@lru_cache(maxsize=2**10)
+def _ways(places: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
+    """Return every choice of so many of the places, none where they are too many to keep."""
+    return list(combinations(places, size)) if math.comb(len(places), size) <= _MOST_WAYS else []
+
+
+def _beside(word: str, at: int) -> tuple[int, ...]:
+    """Return the places beside a letter that hold another letter of the same script."""
+    sides = (place for place in (at - 1, at + 1) if 0 <= place < len(word))
+    return tuple(place for place in sides if _are_twins(word[at], word[place]) and _is_free(word, place))
 
 
 @cache
@@ -154,7 +154,7 @@ def _are_twins(one: str, other: str) -> bool:
     return _script(one) == _script(other) != "" and one.lower() != other.lower()
 
 
-def _is_free(word: Sequence[str], at: int) -> bool:
+def _is_free(word: str, at: int) -> bool:
     """Tell whether a character is a letter that may change: one with a mark of its own may not, else the mark moves."""
     after = word[at + 1] if at + 1 < len(word) else " "
     return bool(_script(word[at])) and (after.isascii() or not category(after).startswith("M"))

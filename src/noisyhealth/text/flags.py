@@ -4,7 +4,7 @@ One word is judged alone, whatever stands around it: "right" is a side in "right
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from noisyhealth.text.medical import MedicalTerms
 from noisyhealth.text.protection import UNITS, has_number, is_unit
@@ -20,9 +20,14 @@ def flags(word: str) -> tuple[str, ...]:
     """
     if not word.isalpha():
         return _compound(word)
-    plain = word.lower()  # most words, and every typo, are one word of letters and are asked for only once
-    found = _ALONE.get(plain, ())
-    return (*found, "drug") if MedicalTerms.load().is_drug(plain) else found
+    return _alone().get(word.lower(), ())  # most words, and most typos, are letters alone
+
+
+@cache
+def _alone() -> dict[str, tuple[str, ...]]:
+    """Return the flags of every flagged word of letters alone."""
+    drugs = MedicalTerms.load().drugs
+    return _ALONE | {drug: (*_ALONE.get(drug, ()), "drug") for drug in drugs}
 
 
 @lru_cache(maxsize=1 << 16)
