@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,12 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def lm(shared_cache: Path, configured: Callable[..., DictConfig]) -> CausalLM:
+@pytest.fixture(scope="module", params=[True, False], ids=["looks back", "copies"])
+def lm(request: pytest.FixtureRequest, shared_cache: Path, configured: Callable[..., DictConfig]) -> CausalLM:
     source = instantiate(configured(f"cache={shared_cache}").weights.llama.source)
-    return causal.load(source.folder(), "float32", 4096, 3)  # batches of three: the last has one row
+    loaded = causal.load(source.folder(), "float32", 4096, 3)  # batches of three: the last has one row
+    assert loaded.looks_back
+    return replace(loaded, looks_back=request.param)
 
 
 def tokens(lm: CausalLM, text: str) -> list[int]:
@@ -55,7 +58,7 @@ def greedy(lm: CausalLM, prompt: list[int], limit: int) -> list[int]:
         made = lm.model.generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=limit, pad_token_id=0
         )
-    return [token for token in made[0, len(prompt) :].tolist() if token not in lm._ends()]
+    return [token for token in made[0, len(prompt) :].tolist() if token not in lm._ends]
 
 
 def written(lm: CausalLM, prompts: list[list[int]], decoding: Decoding) -> list[Generated]:
@@ -138,9 +141,9 @@ def test_text_ends_at_the_first_stop_string(lm: CausalLM) -> None:
     assert all(len(m.tokens) < 12 for m in made)
 
 
-def test_a_penalty_lowers_what_was_written_before_by_its_count(lm: CausalLM) -> None:
+def test_a_penalty_lowers_what_was_written_before_by_its_count() -> None:
     following = torch.tensor([[1.0, 0.9, 0.0], [1.0, 0.9, 0.0]])
-    picked = causal._pick(following, [[0], [0, 1, 1]], Decoding(max_tokens=1, frequency_penalty=0.5))
+    picked = causal._pick(following, [[0], [0, 1, 1]], Decoding(max_tokens=1, frequency_penalty=0.5), [])
     assert picked.tolist() == [1, 0]
 
 
@@ -148,3 +151,11 @@ def test_the_same_seed_gives_the_same_sample_and_another_one_another(lm: CausalL
     prompts = talk(lm, ["Tell me a story."])
     texts = [written(lm, prompts, Decoding(6, temperature=1.0, seed=seed))[0].tokens for seed in (0, 0, 1)]
     assert texts[0] == texts[1] != texts[2]
+
+
+def test_what_is_drawn_for_a_prompt_does_not_depend_on_its_batch(lm: CausalLM) -> None:
+    prompts = prompts_of(lm, TEXTS)
+    decoding = Decoding(6, temperature=1.0, seed=4)
+    together = [made.tokens for made in written(lm, prompts, decoding)]
+    assert [written(lm, [prompt], decoding)[0].tokens for prompt in prompts] == together
+    assert len(set(map(tuple, together))) > 1

@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -6,6 +7,7 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from noisyhealth.errors import ConfigError
 from noisyhealth.models.local import Local
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Wording
@@ -122,3 +124,36 @@ def test_the_times_of_all_replies_add_up_to_no_more_than_the_whole(model: Local)
 def test_a_question_before_the_shots_are_chosen_is_our_own_error(model: Local) -> None:
     with pytest.raises(RuntimeError, match="fit comes before"):
         replace(model).request(CLOSED[0])
+
+
+VALIDATION = tuple(Example(f"v{n}", text, "") for n, text in enumerate(("my knee hurts", "fine", "lost my pills")))
+
+
+def test_calibration_by_a_batch_takes_the_mean_share_a_label_has_over_validation_texts(model: Local) -> None:
+    plain, batch = fitted(replace(model, calibration="none")), replace(model, calibration="batch")
+    batch.fit(WORDING, Training(POOL, (), VALIDATION))
+    before, after = ask(plain, CLOSED), ask(batch, CLOSED)
+    rows = [scores(reply) for reply in ask(plain, [Query(e.id, e.text, "", LABELS) for e in VALIDATION]).values()]
+    for label in LABELS:
+        share = sum(math.exp(row[label]) / sum(map(math.exp, row.values())) for row in rows) / len(rows)
+        for query in CLOSED:
+            moved = scores(before[query.id])[label] - scores(after[query.id])[label]
+            assert moved == pytest.approx(math.log(share), abs=2e-3)
+
+
+def test_other_validation_texts_make_other_replies_only_where_they_calibrate(model: Local) -> None:
+    signatures = []
+    for calibration in ("batch", "content-free"):
+        for texts in (VALIDATION, VALIDATION[:1]):
+            made = replace(model, calibration=calibration)
+            made.fit(WORDING, Training(POOL, (), texts))
+            signatures.append(made.signature())
+    assert signatures[0] != signatures[1]
+    assert signatures[2] == signatures[3]
+
+
+def test_calibration_that_cannot_be_is_told_before_weights_are_loaded(model: Local) -> None:
+    with pytest.raises(ConfigError, match="calibration=bath: it may be none, content-free, batch"):
+        replace(model, calibration="bath").check()
+    with pytest.raises(ConfigError, match="needs validation texts"):
+        fitted(replace(model, calibration="batch"))

@@ -173,10 +173,10 @@ def test_requests_and_tokens_have_limits_of_their_own() -> None:
 
 
 def test_what_a_background_task_gives_arrives_before_it_ends() -> None:
-    async def slowly(give: Callable[[int], None]) -> None:
-        give(1)
+    async def slowly(give: Callable[[int], Awaitable[None]]) -> None:
+        await give(1)
         await asyncio.sleep(0.3)
-        give(2)
+        await give(2)
 
     start = time.perf_counter()
     given = in_background(slowly)
@@ -185,9 +185,26 @@ def test_what_a_background_task_gives_arrives_before_it_ends() -> None:
     assert list(given) == [2]
 
 
+def test_a_background_task_does_not_go_on_before_what_it_gave_is_taken() -> None:
+    steps = list[str]()
+
+    async def careful(give: Callable[[int], Awaitable[None]]) -> None:
+        for number in range(2):
+            await give(number)
+            steps.append(f"gave {number}")
+
+    given = in_background(careful)
+    assert next(given) == 0
+    time.sleep(0.1)
+    assert steps == []
+    assert next(given) == 1
+    assert steps == ["gave 0"]
+    assert list(given) == []
+
+
 def test_what_a_background_task_raises_is_raised_after_what_it_gave() -> None:
-    async def failing(give: Callable[[int], None]) -> None:
-        give(1)
+    async def failing(give: Callable[[int], Awaitable[None]]) -> None:
+        await give(1)
         raise ValueError("no more")
 
     given = in_background(failing)
@@ -199,9 +216,9 @@ def test_what_a_background_task_raises_is_raised_after_what_it_gave() -> None:
 def test_a_background_task_ends_when_nobody_wants_more() -> None:
     ended = list[str]()
 
-    async def endless(give: Callable[[int], None]) -> None:
+    async def endless(give: Callable[[int], Awaitable[None]]) -> None:
         try:
-            give(1)
+            await give(1)
             await asyncio.sleep(60)
         finally:
             ended.append("closed")

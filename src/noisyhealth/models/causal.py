@@ -1,15 +1,17 @@
 """A causal language model in this process: likelihoods of options, and text.
 
 Prompts of a cell share a long beginning (role, examples, instructions). Its keys and values are
-computed once and every batch starts from them. The beginning is cut where the *tokens* of all
+computed once and every batch looks at them. The beginning is cut where the *tokens* of all
 prompts part, so no token is split at a seam.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     import torch
     from transformers import Cache
+
+    from noisyhealth.models.prefix import Prefix
 
 Tokens: TypeAlias = list[int]
 
@@ -53,6 +57,8 @@ class CausalLM:
     tokenizer: Any
     batch_tokens: int
     batch_size: int
+    shares: bool  # a beginning is computed once; not where a row's padding would shift a sliding window
+    looks_back: bool  # its attention can look at what is shared; else each row gets a copy
     _prefix: Tokens = field(default_factory=list)
     _prefix_cache: Any = None
 
@@ -74,7 +80,6 @@ class CausalLM:
 
         with torch.inference_mode():
             for batch in self._batches(prompts):
-                torch.manual_seed(decoding.seed)
                 yield from self._write(batch, [prompts[i] for i in batch], decoding)
 
     def _batches(self, prompts: Sequence[Tokens]) -> Iterator[list[int]]:
@@ -91,7 +96,7 @@ class CausalLM:
         """Make the shared beginning of the prompts the current prefix, computed unless it is already."""
         import torch
 
-        common = _common_beginning(prompts)
+        common = _common_beginning(prompts) if self.shares else []
         if self._prefix and common[: len(self._prefix)] == self._prefix:
             return
         self._prefix, self._prefix_cache = common, None
@@ -100,34 +105,36 @@ class CausalLM:
                 ids = torch.tensor([common], device=self.model.device)
                 self._prefix_cache = self.model(input_ids=ids, use_cache=True, logits_to_keep=1).cache
 
-    def _start(self, prompts: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, Cache]:
-        """Return left-padded rest of the prompts, mask over everything, positions, and a fresh cache."""
+    def _start(self, prompts: Sequence[Tokens]) -> _State:
+        """Return the left-padded rest of the prompts, ready to be read."""
         import torch
         from transformers import DynamicCache
+
+        from noisyhealth.models.prefix import Prefix
 
         rests = [p[len(self._prefix) :] for p in prompts]
         width, device = max(map(len, rests)), self.model.device
         ids = torch.tensor([[0] * (width - len(r)) + r for r in rests], device=device)
-        shown = torch.tensor([[0] * (width - len(r)) + [1] * len(r) for r in rests], device=device)
-        mask = torch.cat([shown.new_ones(len(rests), len(self._prefix)), shown], 1)
-        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, len(self._prefix) :]
-        cache = DynamicCache()
-        if self._prefix_cache is not None:
-            for i, layer in enumerate(self._prefix_cache.layers):
-                cache.update(layer.keys.expand(len(rests), -1, -1, -1), layer.values.expand(len(rests), -1, -1, -1), i)
-        return ids, mask, positions, cache
+        mask = torch.tensor([[0] * (width - len(r)) + [1] * len(r) for r in rests], device=device)
+        positions = (mask.cumsum(1) - 1).clamp(min=0) + len(self._prefix)
+        if not self._prefix:
+            return _State(ids, mask, positions, DynamicCache(config=self.model.config), None)
+        if self.looks_back:
+            return _State(ids, mask, positions, DynamicCache(), Prefix.of(self._prefix_cache))
+        cache = copy.deepcopy(self._prefix_cache)
+        cache.batch_repeat_interleave(len(rests))
+        return _State(ids, torch.cat([mask.new_ones(len(rests), len(self._prefix)), mask], 1), positions, cache, None)
 
-    def _step(
-        self, ids: torch.Tensor, mask: torch.Tensor, positions: torch.Tensor, cache: Cache, keep: int
-    ) -> torch.Tensor:
+    def _step(self, state: _State, keep: int) -> torch.Tensor:
         """Return log-probabilities of the next token after each of the last `keep` tokens."""
         out = self.model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            cache=cache,
+            input_ids=state.ids,
+            attention_mask=state.mask,
+            position_ids=state.positions,
+            cache=state.cache,
             use_cache=True,
             logits_to_keep=keep,
+            **({"prefix": state.prefix} if state.prefix else {}),
         )
         logits: torch.Tensor = out.logits.float()
         return logits.log_softmax(-1)
@@ -135,23 +142,20 @@ class CausalLM:
     def _score(self, batch: list[int], prompts: list[Tokens], options: Sequence[Tokens]) -> list[list[float]]:
         import torch
 
-        ids, mask, positions, cache = self._start(prompts)
-        first = self._step(ids, mask, positions, cache, 1)[:, -1]
+        state = self._start(prompts)
+        first = self._step(state, 1)[:, -1]
         columns = []
         for option in options:
             total = first[:, option[0]]
             if more := len(option) - 1:
-                rest = torch.tensor([option[:-1]] * len(batch), device=ids.device)
+                follow = state.followed(torch.tensor([option[:-1]] * len(batch), device=first.device))
                 after = self._step(
-                    rest,
-                    torch.cat([mask, mask.new_ones(len(batch), more)], 1),
-                    positions[:, -1:] + 1 + torch.arange(more, device=ids.device),
-                    cache,
-                    more,
+                    follow if self.looks_back else replace(follow, cache=copy.deepcopy(state.cache)), more
                 )
-                wanted = torch.tensor(option[1:], device=ids.device).expand(len(batch), more)
+                wanted = torch.tensor(option[1:], device=first.device).expand(len(batch), more)
                 total = total + after.gather(2, wanted[..., None]).squeeze(2).sum(1)
-                cache.crop(-more)
+                if self.looks_back:  # a cache with a sliding window cannot be cut
+                    state.cache.crop(-more)
             columns.append(total)
         scores: list[list[float]] = torch.stack(columns, 1).tolist()
         return scores
@@ -160,14 +164,15 @@ class CausalLM:
         """Yield each row when it ends; rows that have ended leave the batch."""
         import torch
 
-        ids, mask, positions, cache = self._start(prompts)
+        state = self._start(prompts)
         rows, written = list(batch), {i: list[int]() for i in batch}
+        chance = {i: _chance(decoding.seed, prompt) for i, prompt in zip(batch, prompts, strict=True)}
         for _ in range(decoding.max_tokens):
-            following = self._step(ids, mask, positions, cache, 1)[:, -1]
-            tokens = _pick(following, [written[row] for row in rows], decoding)
+            following = self._step(state, 1)[:, -1]
+            tokens = _pick(following, [written[row] for row in rows], decoding, [chance[row] for row in rows])
             keep = []
             for at, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
-                ended = token in self._ends()
+                ended = token in self._ends
                 if not ended:
                     written[row].append(token)
                     ended = any(s in self.tokenizer.decode(written[row]) for s in decoding.stop)
@@ -178,22 +183,46 @@ class CausalLM:
             if not keep:
                 return
             if len(keep) < len(rows):
-                chosen = torch.tensor(keep, device=ids.device)
-                cache.batch_select_indices(chosen)
-                rows, tokens = [rows[at] for at in keep], tokens[chosen]
-                mask, positions = mask[chosen], positions[chosen]
-            ids, positions = tokens[:, None], positions[:, -1:] + 1
-            mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
+                chosen = torch.tensor(keep, device=tokens.device)
+                state, rows, tokens = state.of_rows(chosen), [rows[at] for at in keep], tokens[chosen]
+            state = state.followed(tokens[:, None])
         for row in rows:
             yield Generated(row, written[row], "length")
 
+    @cached_property
     def _ends(self) -> set[int]:
         ends = self.model.generation_config.eos_token_id
         return set(ends) if isinstance(ends, list) else {ends, self.tokenizer.eos_token_id}
 
 
-def _pick(following: torch.Tensor, written: Sequence[Tokens], decoding: Decoding) -> torch.Tensor:
-    """Return one token a row from the log-probabilities of the next one."""
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What is read next, rows x tokens, and what was read before: `mask` and `cache` have all of a row's tokens."""
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+    positions: torch.Tensor
+    cache: Cache
+    prefix: Prefix | None
+
+    def followed(self, ids: torch.Tensor) -> _State:
+        """Return the state in which further tokens are read, the same number in each row."""
+        import torch
+
+        more = torch.arange(ids.shape[1], device=ids.device)
+        mask = torch.cat([self.mask, self.mask.new_ones(ids.shape)], 1)
+        return _State(ids, mask, self.positions[:, -1:] + 1 + more, self.cache, self.prefix)
+
+    def of_rows(self, rows: torch.Tensor) -> _State:
+        """Return the state of some rows; the others are gone from the cache."""
+        self.cache.batch_select_indices(rows)
+        return _State(self.ids[rows], self.mask[rows], self.positions[rows], self.cache, self.prefix)
+
+
+def _pick(
+    following: torch.Tensor, written: Sequence[Tokens], decoding: Decoding, chance: Sequence[torch.Generator]
+) -> torch.Tensor:
+    """Return one token a row from the log-probabilities of the next one, drawn from the row's own chance."""
     import torch
 
     if decoding.frequency_penalty:
@@ -202,7 +231,16 @@ def _pick(following: torch.Tensor, written: Sequence[Tokens], decoding: Decoding
                 following[row, token] -= decoding.frequency_penalty
     if decoding.temperature == 0:
         return following.argmax(-1)
-    return torch.multinomial((following / decoding.temperature).softmax(-1), 1).squeeze(1)
+    likely = (following / decoding.temperature).softmax(-1)
+    return torch.cat([torch.multinomial(row, 1, generator=own) for row, own in zip(likely, chance, strict=True)])
+
+
+def _chance(seed: int, prompt: Tokens) -> torch.Generator:
+    """Return a prompt's own source of random numbers: what is drawn does not depend on its batch."""
+    import torch
+
+    key = blake2b(f"{seed} {prompt}".encode(), digest_size=8).digest()
+    return torch.Generator().manual_seed(int.from_bytes(key) >> 1)
 
 
 def _common_beginning(prompts: Sequence[Tokens]) -> Tokens:
@@ -246,7 +284,11 @@ def load(folder: Path, dtype: str, batch_tokens: int, batch_size: int) -> Causal
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
+    from noisyhealth.models import prefix
+
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
-    return CausalLM(model.to(device).eval(), AutoTokenizer.from_pretrained(folder), batch_tokens, batch_size)
+    model.to(device).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return CausalLM(model, tokenizer, batch_tokens, batch_size, prefix.is_full(model), prefix.prepare(model))

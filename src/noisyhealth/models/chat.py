@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -112,7 +112,7 @@ class Chat:
                 )
             yield from pace.in_background(partial(self._ask, address, queries))
 
-    async def _ask(self, address: Address, queries: Sequence[Query], give: Callable[[Reply], None]) -> None:
+    async def _ask(self, address: Address, queries: Sequence[Query], give: Callable[[Reply], Awaitable[None]]) -> None:
         """Give a reply to every query."""
         from openai import AsyncOpenAI
 
@@ -122,7 +122,7 @@ class Chat:
 
         async def work(client: AsyncOpenAI) -> None:
             for query in waiting:
-                give(await self._call(client, address, query))
+                await give(await self._call(client, address, query))
 
         made = AsyncOpenAI(
             base_url=address.url, api_key=address.key, timeout=http.timeout, max_retries=self.retries, http_client=http

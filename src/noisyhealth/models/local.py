@@ -5,18 +5,26 @@ Labels are chosen by log-likelihood, free answers are generated.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
+from statistics import fmean
 
 from noisyhealth import version
+from noisyhealth.errors import ConfigError
 from noisyhealth.models import causal
 from noisyhealth.models.causal import CausalLM, Decoding, Tokens
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source, as_mapping
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Message, Prompt, Wording
+
+_CALIBRATIONS = ("none", "content-free", "batch")
+_MOST_NEUTRAL = 64
+_priors: dict[tuple[int, str, str], list[float]] = {}  # of weights that stay loaded as long as the process runs
 
 
 @dataclass
@@ -25,9 +33,10 @@ class Local:
 
     `template`: "chat" uses the checkpoint's own chat template, "plain" joins the turns as text,
     which small models follow better. `dtype`: "auto", "float32" or "bfloat16". `max_tokens` and `stop`
-    end a free answer. `calibration`: "none", or "content-free" to take from each option's
-    log-likelihood what it has when the text is empty (Zhao et al. 2021, arXiv:2102.09690).
-    `batch_tokens` bounds the tokens of a batch beyond the shared beginning.
+    end a free answer. `calibration`: "none", or what is taken from each option's log-likelihood: with "content-free"
+    its mean where the text is empty (Zhao et al. 2021, arXiv:2102.09690); with "batch" the logarithm of its mean
+    share among the options over texts without labels (Zhou et al. 2023, arXiv:2309.17249), here up to 64 of
+    validation. `batch_tokens` bounds the tokens of a batch beyond the shared beginning.
     """
 
     name: str
@@ -45,6 +54,7 @@ class Local:
     batch_size: int
     _wording: Wording | None = field(default=None, init=False)
     _shots: tuple[Example, ...] = field(default=(), init=False)
+    _neutral: tuple[str, ...] = field(default=(), init=False)
 
     @property
     def label(self) -> str:
@@ -52,12 +62,20 @@ class Local:
         return f"{self.name}({self.source.name})"
 
     def check(self) -> None:
-        """Raise WeightsError when the weights cannot be had."""
+        """Raise WeightsError when the weights cannot be had, ConfigError when a setting cannot be used."""
         self.source.check()
+        if self.calibration not in _CALIBRATIONS:
+            raise ConfigError(f"model.calibration={self.calibration}: it may be {', '.join(_CALIBRATIONS)}")
 
     def fit(self, wording: Wording, training: Training) -> None:
-        """Take the shots from the pool for prompts."""
+        """Take the shots from the pool for prompts, and the texts that tell what a label has without one."""
         self._wording, self._shots = wording, self.prompt.choose(training.prompt)
+        if self.calibration == "content-free":
+            self._neutral = ("N/A", "", "[MASK]")
+        elif self.calibration == "batch":
+            self._neutral = tuple(example.text for example in training.validation[:_MOST_NEUTRAL])
+            if not self._neutral:
+                raise ConfigError("model.calibration=batch needs validation texts, and there are none")
 
     def signature(self) -> Mapping[str, object]:
         """Return weights, number format and decoding."""
@@ -73,8 +91,9 @@ class Local:
             "frequency_penalty": self.frequency_penalty,
             "seed": self.seed,
             "calibration": self.calibration,
+            **({"calibrated_on": _hash(self._neutral)} if self.calibration == "batch" else {}),
             "runtime": causal.runtime(),
-            "code": version.of("models/local.py", "models/causal.py"),
+            "code": version.of("models/local.py", "models/causal.py", "models/prefix.py"),
         }
 
     def request(self, query: Query) -> Mapping[str, object]:
@@ -112,12 +131,17 @@ class Local:
             yield Reply(queries[index].id, labels[best], "choice", size, 0, clock.lap(), detail)
 
     def _prior(self, lm: CausalLM, query: Query, options: Sequence[Tokens]) -> list[float]:
-        """Return what to take from each option's log-likelihood."""
-        if self.calibration == "none":
+        """Return what to take from each option's log-likelihood; it is the same for all cells of a prompt."""
+        if not self._neutral:
             return [0.0] * len(options)
-        empty = [self._tokens(lm, Query("", text, "", query.options)) for text in ("N/A", "", "[MASK]")]
-        rows = [scores for _, scores in lm.likelihoods(empty, options)]
-        return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        prompts = [self._tokens(lm, Query("", text, "", query.options)) for text in self._neutral]
+        key = (id(lm), self.calibration, _hash([prompts, options]))
+        if key not in _priors:
+            rows = [scores for _, scores in lm.likelihoods(prompts, options)]
+            shares = rows if self.calibration == "content-free" else [_shares(row) for row in rows]
+            means = [fmean(column) for column in zip(*shares, strict=True)]
+            _priors[key] = means if self.calibration == "content-free" else [math.log(mean) for mean in means]
+        return _priors[key]
 
     def _write(self, queries: Sequence[Query]) -> Iterator[Reply]:
         lm = self._lm()
@@ -134,11 +158,13 @@ class Local:
             raise RuntimeError("fit comes before a query: the shots are not chosen yet")
         return self.prompt.messages(self._wording, self._shots, query)
 
-    def _tokens(self, lm: CausalLM, query: Query) -> Tokens:
+    def text(self, lm: CausalLM, query: Query) -> str:
         """Return the prompt up to and with the lead of the answer."""
         messages = self._messages(query)
-        text = plain(messages) if self.template == "plain" else chat(lm, messages)
-        tokens: Tokens = lm.tokenizer(text + self.prompt.lead, add_special_tokens=False).input_ids
+        return (plain(messages) if self.template == "plain" else chat(lm, messages)) + self.prompt.lead
+
+    def _tokens(self, lm: CausalLM, query: Query) -> Tokens:
+        tokens: Tokens = lm.tokenizer(self.text(lm, query), add_special_tokens=False).input_ids
         return tokens
 
     @cached_property
@@ -147,6 +173,21 @@ class Local:
 
     def _lm(self) -> CausalLM:
         return causal.load(self.source.folder(), self._dtype, self.batch_tokens, self.batch_size)
+
+
+def _shares(likelihoods: Sequence[float]) -> list[float]:
+    """Return each option's share of the probability of all options.
+
+    >>> [round(share, 9) for share in _shares([math.log(0.3), math.log(0.1)])]
+    [0.75, 0.25]
+    """
+    most = max(likelihoods)
+    weights = [math.exp(one - most) for one in likelihoods]
+    return [weight / sum(weights) for weight in weights]
+
+
+def _hash(content: object) -> str:
+    return sha256(repr(content).encode()).hexdigest()
 
 
 class _Clock:

@@ -7,7 +7,7 @@ network, where every single request passes, a repeated one too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -167,14 +167,21 @@ class _Ended:
     error: BaseException | None
 
 
-def in_background(work: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> Iterator[T]:
+def in_background(work: Callable[[Callable[[T], Awaitable[None]]], Coroutine[Any, Any, None]]) -> Iterator[T]:
     """Yield what a task gives, when it gives it; the task has a thread and event loop of its own.
 
-    What the task raises is raised here. It is cancelled when nobody wants more.
+    Giving waits until the next thing is asked for: until then what was given may not be kept, and whoever gave it must
+    not ask for more. What the task raises is raised here. It is cancelled when nobody wants more.
     """
-    given = SimpleQueue[T | _Ended]()
+    given = SimpleQueue[tuple[T, asyncio.Future[None]] | _Ended]()
     loop = asyncio.new_event_loop()
-    task = loop.create_task(work(given.put))
+
+    async def give(thing: T) -> None:
+        taken = loop.create_future()
+        given.put((thing, taken))
+        await taken
+
+    task = loop.create_task(work(give))
 
     async def whole() -> None:
         await task
@@ -193,10 +200,18 @@ def in_background(work: Callable[[Callable[[T], None]], Coroutine[Any, Any, None
     thread.start()
     try:
         while not isinstance(got := given.get(), _Ended):
-            yield got
+            thing, taken = got
+            yield thing
+            with suppress(RuntimeError):  # the task has ended, and its loop is closed
+                loop.call_soon_threadsafe(_take, taken)
         if got.error:
             raise got.error
     finally:
-        with suppress(RuntimeError):  # it has ended, and its loop is closed
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(task.cancel)
         thread.join(_CLOSE_SECONDS)
+
+
+def _take(taken: asyncio.Future[None]) -> None:
+    if not taken.done():  # cancelled with its task
+        taken.set_result(None)

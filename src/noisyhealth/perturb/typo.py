@@ -10,8 +10,9 @@ from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 from random import Random
+from typing import NamedTuple
 from unicodedata import category, name
 
 from rapidfuzz.distance import OSA
@@ -89,8 +90,7 @@ class Typo:
         return (*(c + meant for c in typed), *(meant + c for c in typed)), ("",), tuple(others)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(NamedTuple):
     """What of a word can change: its spelling before any, where, and how many letters at least and at most."""
 
     plain: str
@@ -106,12 +106,17 @@ class _Plan:
 @lru_cache(maxsize=2**16)  # words come again and again
 def _plan(word: str, low: float, high: float) -> _Plan:
     case, plain = _case_of(word), _lower(word)
-    free = [i for i in range(len(plain)) if _is_free(plain, i)]
-    beside = tuple(_beside(plain, i) for i in range(len(plain)))
-    places = tuple(i for i in free if _script(plain[i]) == "LATIN" or beside[i])
+    # One that has a mark of its own may not change: the mark would move to another letter.
+    scripts = [_script(c) if plain.isascii() or not _is_marked(plain, at) else "" for at, c in enumerate(plain)]
+    swaps = [one == other != "" and plain[at] != plain[at + 1] for at, (one, other) in enumerate(pairwise(scripts))]
+    beside = tuple(
+        ((at - 1,) if before else ()) + ((at + 1,) if after else ())
+        for at, (before, after) in enumerate(zip([False, *swaps], [*swaps, False], strict=True))
+    )
+    places = tuple(at for at, script in enumerate(scripts) if script == "LATIN" or (script and beside[at]))
     least, most = bounds(sum(map(str.isalpha, word)), low, high)
     most = min(most, len(places)) if least <= len(places) else 0
-    latin = all(_script(plain[i]) == "LATIN" for i in places)
+    latin = all(scripts[at] == "LATIN" for at in places)
     return _Plan(plain, places, beside, least, most, case, case is _as_it_is, latin)
 
 
@@ -142,22 +147,8 @@ def _ways(places: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
     return list(combinations(places, size)) if math.comb(len(places), size) <= _MOST_WAYS else []
 
 
-def _beside(word: str, at: int) -> tuple[int, ...]:
-    """Return the places beside a letter that hold another letter of the same script."""
-    sides = (place for place in (at - 1, at + 1) if 0 <= place < len(word))
-    return tuple(place for place in sides if _are_twins(word[at], word[place]) and _is_free(word, place))
-
-
-@cache
-def _are_twins(one: str, other: str) -> bool:
-    """Tell whether two characters are different letters of one script."""
-    return _script(one) == _script(other) != "" and one.lower() != other.lower()
-
-
-def _is_free(word: str, at: int) -> bool:
-    """Tell whether a character is a letter that may change: one with a mark of its own may not, else the mark moves."""
-    after = word[at + 1] if at + 1 < len(word) else " "
-    return bool(_script(word[at])) and (after.isascii() or not category(after).startswith("M"))
+def _is_marked(word: str, at: int) -> bool:
+    return category(word[at + 1 : at + 2] or " ").startswith("M")
 
 
 @cache
