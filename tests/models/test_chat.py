@@ -19,6 +19,7 @@ from omegaconf import DictConfig
 from noisyhealth.errors import CallError, ConfigError, RefusedError, WeightsError
 from noisyhealth.models.chat import Chat, masked
 from noisyhealth.models.endpoint import Remote
+from noisyhealth.models.model import reply_key
 from noisyhealth.records import Outcome, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
 from noisyhealth.text.reply import read_label
@@ -280,6 +281,79 @@ def test_a_missing_key_is_said_before_any_call(model: Chat, server: Answering) -
     with pytest.raises(WeightsError, match=r"OPENAI_API_KEY, which is not set.*weights=embedded"):
         keyed.check()
     assert server.calls.total() == 0
+
+
+JSON = replace(BARE, format="json_schema")
+
+
+def test_a_reply_is_held_to_a_schema_where_the_prompt_asks_for_one(model: Chat, faulty: Callable[..., Faulty]) -> None:
+    server = faulty()
+    held = at(replace(model, prompt=JSON), server)
+    [reply] = held.predict([Query("id", "positive", "", ("positive", "negative"))])
+    [body] = server.bodies
+    assert body["response_format"]["type"] == "json_schema"
+    named = body["response_format"]["json_schema"]
+    assert (named["name"], named["strict"]) == ("answer", True)
+    assert named["schema"] == {
+        "type": "object",
+        "properties": {
+            "answer": {"type": "string", "enum": ["positive", "negative"]},
+            "justification": {"type": "string"},
+        },
+        "required": ["answer", "justification"],
+        "additionalProperties": False,
+    }
+    assert reply.text == '{"answer": "positive", "justification": "none"}'
+    assert reply_key(held, QUERIES[0]) != reply_key(at(model, server), QUERIES[0])
+
+
+def test_a_request_without_a_schema_is_what_it_was(model: Chat) -> None:
+    assert model.request(QUERIES[0]) == {
+        "messages": [{"role": "system", "content": ""}, {"role": "user", "content": "text 0"}]
+    }
+
+
+OBJECTS = {
+    '{"answer": "positive", "justification": "She likes it, not negative."}': ("stop", "positive", Outcome.SCORED),
+    '{"answer": "positive", "justification": "She li': ("length", "positive", Outcome.SCORED),
+    '{"answer": "posi': ("length", "", Outcome.CUT),
+    '{"answer": ': ("length", "", Outcome.CUT),
+    '{"answer": "neither", "justification": "positive or negative"}': ("stop", "", Outcome.UNPARSED),
+}
+
+
+@pytest.mark.parametrize("said", OBJECTS)
+@pytest.mark.parametrize("reading", ["lenient", "strict"])
+def test_an_object_is_read_by_its_answer_alone_and_one_cut_in_it_has_no_credit(
+    model: Chat, server: Answering, configured: Callable[..., DictConfig], said: str, reading: str
+) -> None:
+    task = instantiate(configured("prompt=json", f"task.reading={reading}").task, _convert_="all")
+    finish, value, outcome = OBJECTS[said]
+    server.faults[""] = [sends(completion(said, finish))]
+    answer = task.read(ask(fitted(replace(model, prompt=JSON)))["id-0"])
+    assert (answer.value, answer.outcome) == (value, outcome)
+
+
+@pytest.mark.parametrize(
+    ("said", "finish", "value", "outcome"),
+    [
+        ('{"answer": "an \\"old\\" cough", "justification": "none"}', "stop", 'an "old" cough', Outcome.SCORED),
+        ('{"answer": "twice a d', "length", "", Outcome.CUT),
+    ],
+)
+def test_a_free_answer_in_an_object_is_read_whole_or_not_at_all(
+    model: Chat,
+    server: Answering,
+    configured: Callable[..., DictConfig],
+    said: str,
+    finish: str,
+    value: str,
+    outcome: Outcome,
+) -> None:
+    task = instantiate(configured("prompt=json", "task=qa").task, _convert_="all")
+    server.faults[""] = [sends(completion(said, finish))]
+    answer = task.read(ask(fitted(replace(model, prompt=JSON)))["id-0"])
+    assert (answer.value, answer.outcome) == (value, outcome)
 
 
 def test_every_question_is_a_conversation_of_its_own(model: Chat) -> None:

@@ -122,6 +122,13 @@ def test_an_unknown_model_is_refused_by_name(urls: list[str]) -> None:
     assert "model_not_found" in said
 
 
+def test_a_form_of_the_reply_is_refused_by_name_and_not_ignored(urls: list[str]) -> None:
+    status, said = post(urls[0], question("hi", response_format={"type": "json_schema", "json_schema": {}}))
+    assert status == 400
+    assert "does not support response_format: give prompt.format=text" in said
+    assert post(urls[0], question("hi", response_format={"type": "text"}))[0] == 200
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -83,10 +83,10 @@ class Chat:
         return {"model": self.name, "endpoint": self.endpoint.identity, **self._decoding()}
 
     def request(self, query: Query) -> Mapping[str, object]:
-        """Return the conversation."""
+        """Return the conversation, and the form of the reply where the prompt asks for one."""
         if self._wording is None:
             raise RuntimeError("fit comes before a query: the shots are not chosen yet")
-        return {"messages": self.prompt.messages(self._wording, self._shots, query)}
+        return {"messages": self.prompt.messages(self._wording, self._shots, query), **self.prompt.form(query)}
 
     def price(self) -> Price | None:
         """Return what the endpoint's model costs, by the table of prices."""
@@ -167,7 +167,7 @@ class Chat:
             wait = _wait(error)
             return f"wait the {wait:.0f} s that it asks for" if wait > _LONGEST_WAIT else ""
         refused = 400 <= error.status_code < 500 and error.status_code not in (408, 409)
-        return "change the setting that it names, under model or weights.gpt" if refused else ""
+        return "change the setting that it names, under model, prompt or weights.gpt" if refused else ""
 
     def _variable(self) -> str:
         """Return what holds the key, in words."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from noisyhealth import version
+from noisyhealth.errors import ConfigError
 from noisyhealth.models import causal
 from noisyhealth.models.causal import CausalLM, Decoding, Tokens
 from noisyhealth.models.model import FREE, Price
@@ -52,8 +53,13 @@ class Local:
         return f"{self.name}({self.source.name})"
 
     def check(self) -> None:
-        """Raise WeightsError when the weights cannot be had."""
+        """Raise WeightsError when the weights cannot be had, ConfigError for a prompt that wants a server."""
         self.source.check()
+        if self.prompt.format != "text":
+            raise ConfigError(
+                f"prompt.format={self.prompt.format} is for a server, and model={self.name} answers in this process: "
+                "give prompt=study or model=gpt"
+            )
 
     def fit(self, wording: Wording, training: Training) -> None:
         """Take the shots from the pool for prompts."""

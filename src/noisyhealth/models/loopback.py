@@ -227,6 +227,10 @@ def app(served: Served) -> Starlette:
         if body.get("model") != served.name:
             message = f"the model {body.get('model')!r} does not exist, this server has {served.name!r}"
             return JSONResponse({"error": {"message": message, "code": "model_not_found"}}, status_code=404)
+        if body.get("response_format") not in (None, {"type": "text"}):
+            message = "this server does not support response_format: give prompt.format=text, or a server that has it"
+            error = {"message": message, "param": "response_format", "code": "unsupported_parameter"}
+            return JSONResponse({"error": error}, status_code=400)
         try:
             decoding = _decoding(body)  # here, where a bad one harms no other request
         except (TypeError, ValueError) as error:
