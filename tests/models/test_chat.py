@@ -2,6 +2,7 @@ import logging
 import signal
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from faulty import FINAL, PASSING, REPLIES, Faulty, running
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from noisyhealth import experiment
 from noisyhealth.errors import CallError, ConfigError, RefusedError, WeightsError
 from noisyhealth.models.chat import Chat, masked
 from noisyhealth.models.endpoint import Remote
@@ -23,6 +25,7 @@ from noisyhealth.models.model import reply_key
 from noisyhealth.records import Outcome, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
 from noisyhealth.text.reply import read_label
+from noisyhealth.tracking.journal import Journal
 
 BARE = Prompt("bare", shots=0, shot_seed=0, system="", user="{block}", answer="Answer: {answer}")
 QUERIES = [Query(f"id-{n}", f"text {n}", "", ("positive", "negative")) for n in range(40)]
@@ -97,13 +100,54 @@ def test_a_lost_call_is_an_error_with_its_reason_and_never_an_answer(
 
 def test_a_connection_that_always_breaks_is_a_lost_call(model: Chat, server: Answering) -> None:
     server.faults["text 0"] = [hangs_up] * 3
-    assert ask(replace_retries(model, 1))["id-0"].detail["error"] == "APIConnectionError: Connection error."
+    assert ask(replace_retries(model, 1), 2)["id-0"].detail["error"] == "APIConnectionError: Connection error."
 
 
-def test_a_server_that_is_not_there_is_a_lost_call(model: Chat) -> None:
-    gone = replace_retries(model, 0)
+@pytest.mark.parametrize("count", [1, 7, 8, 40])
+def test_a_server_that_is_not_there_ends_everything_in_a_sentence(model: Chat, count: int) -> None:
+    gone = replace_retries(model, 1)
     gone.endpoint = replace(gone.endpoint, url="http://127.0.0.1:9/v1")
-    assert {r.finish for r in ask(gone, 3).values()} == {"error"}
+    start = time.perf_counter()
+    with pytest.raises(RefusedError) as refused:
+        list(gone.predict(QUERIES[:count]))
+    assert time.perf_counter() - start < 3
+    assert str(refused.value) == (
+        "gpt(gpt-4o): no server answers at http://127.0.0.1:9/v1 (APIConnectionError: Connection error); start it or "
+        "correct weights.gpt.endpoint.url, then run the same command again: what was answered is kept"
+    )
+
+
+def test_a_server_that_dies_in_the_middle_ends_everything_and_what_it_said_is_kept(model: Chat, tmp_path: Path) -> None:
+    with ExitStack() as alive:
+        server = alive.enter_context(running(Faulty(latency=0.01)))
+        asked = at(model, server, retries=1, concurrency=4)
+        journal, keys = Journal(tmp_path / "journal.sqlite"), [reply_key(model, query) for query in MANY[:200]]
+        Thread(target=lambda: (wait_for_calls(server, 60), alive.close()), daemon=True).start()
+        with pytest.raises(RefusedError, match="no server answers at"):
+            experiment.ask(asked, MANY[:200], keys, journal)
+    kept = journal.get(keys)
+    assert 50 <= len(kept) <= len(server.calls) < 200
+    assert {reply.text for reply in kept.values()} <= {f"Answer: {query.text}" for query in MANY}
+
+
+def wait_for_calls(server: Faulty, count: int) -> None:
+    while len(server.calls) < count:
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("fault", ["500", "503", "429", "no JSON", "a page", "no choices"])
+def test_a_server_that_says_anything_at_all_is_there(model: Chat, faulty: Callable[..., Faulty], fault: str) -> None:
+    server = faulty(shares={fault: 1.0}, most=9)
+    replies = list(at(model, server, retries=0, concurrency=1).predict(MANY[:20]))
+    assert {reply.finish for reply in replies} == {"error"}
+    assert len(server.calls) == 20
+
+
+def test_one_answer_among_lost_connections_shows_that_a_server_is_there(model: Chat, server: Answering) -> None:
+    for number in range(40):
+        server.faults[f"text {number}"] = [hangs_up] * 2 if number % 8 else []
+    replies = ask(fitted(replace(model, retries=0, concurrency=1)), 40)
+    assert Counter(reply.finish for reply in replies.values()) == {"error": 35, "stop": 5}
 
 
 def replace_retries(model: Chat, retries: int) -> Chat:
@@ -113,7 +157,7 @@ def replace_retries(model: Chat, retries: int) -> Chat:
 def test_a_call_that_takes_too_long_is_given_up(model: Chat, server: Answering) -> None:
     server.faults["text 0"] = [takes(1)]
     hasty = fitted(replace(model, retries=0, timeout=0.2))
-    assert "APITimeoutError" in str(ask(hasty)["id-0"].detail["error"])
+    assert "APITimeoutError" in str(ask(hasty, 2)["id-0"].detail["error"])
 
 
 @pytest.mark.parametrize(
@@ -481,9 +525,9 @@ def test_a_trickle_is_given_up_when_its_time_is_over(model: Chat, server: Answer
                 request.wfile.write(b" ")
                 time.sleep(0.1)
 
-    server.faults[""] = [trickles]
+    server.faults["text 0"] = [trickles]
     start = time.perf_counter()
-    assert "APITimeoutError" in str(ask(fitted(replace(model, retries=0, timeout=0.5)))["id-0"].detail["error"])
+    assert "APITimeoutError" in str(ask(fitted(replace(model, retries=0, timeout=0.5)), 2)["id-0"].detail["error"])
     assert time.perf_counter() - start < 2
 
 
