@@ -143,6 +143,25 @@ def test_a_refused_key_is_seen_nowhere(refused: Faulty, shared_cache: Path) -> N
     assert files_with("gpt-4o-mini", refused.folder, shared_cache) != [], "the search finds what is there"
 
 
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("form", ["https://me:{}@localhost/v1", "https://localhost/v1?api-key={}"])
+def test_a_secret_in_an_address_reaches_no_file_and_no_screen(
+    command: Command, workspace: Path, form: str, several: bool
+) -> None:
+    # The other cell's address is sound, and its model has the same label.
+    url = f"weights.gpt.endpoint.url='{form.format(KEY)}'" + (",http://127.0.0.1:9/v1" if several else "")
+    ended = command(
+        "run.py", *(["-m"] if several else []), "model=gpt", "weights=study", url, "data.split.test=6",
+        "cache=cache", OPENAI_API_KEY="another",
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "weights.gpt.endpoint.url holds a" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert KEY not in ended.stdout + ended.stderr
+    assert files_with(KEY, workspace) == []
+    assert not (workspace / "mlflow.db").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
