@@ -143,16 +143,45 @@ def test_a_refused_key_is_seen_nowhere(refused: Faulty, shared_cache: Path) -> N
     assert files_with("gpt-4o-mini", refused.folder, shared_cache) != [], "the search finds what is there"
 
 
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("form", ["https://me:{}@localhost/v1", "https://localhost/v1?api-key={}"])
+def test_a_secret_in_an_address_reaches_no_file_and_no_screen(
+    command: Command, workspace: Path, form: str, several: bool
+) -> None:
+    # The other cell's address is sound, and its model has the same label.
+    url = f"weights.gpt.endpoint.url='{form.format(KEY)}'" + (",http://127.0.0.1:9/v1" if several else "")
+    ended = command(
+        "run.py", *(["-m"] if several else []), "model=gpt", "weights=study", url, "data.split.test=6",
+        "cache=cache", OPENAI_API_KEY="another",
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "weights.gpt.endpoint.url holds a" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert KEY not in ended.stdout + ended.stderr
+    assert files_with(KEY, workspace) == []
+    assert not (workspace / "mlflow.db").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["model=majority,gpt", "weights=study"], r"OPENAI_API_KEY, which is not set: .*weights=embedded"),
         (["model=majority", "perturb=typo,redact", "level=low", "~keep.redact", "~perturb.levels.low"], "has no level"),
         (["model=majority,llama", "prompt.shots=5000"], "prompt.shots=5000, but the pool for prompts holds"),
+        (["model=majority,llama", "prompt=json"], "prompt.format=json_schema is for a server"),
+        (["model=majority,gpt", "prompt.format=xml"], "prompt.format='xml' of prompt study: give text or json_schema"),
         (["model=majority", "level=low,lowest"], "Could not find 'level/lowest'"),
         (["model=majority", "level=low,mid", "+perturb.foo=1"], "unexpected keyword argument 'foo'"),
     ],
-    ids=["no key", "no such level of a perturbation", "too many shots", "no such level", "no such setting"],
+    ids=[
+        "no key",
+        "no such level of a perturbation",
+        "too many shots",
+        "no schema here",
+        "no such format",
+        "no such level",
+        "no such setting",
+    ],
 )
 def test_a_command_that_cannot_be_run_is_told_in_a_sentence_before_any_work(
     command: Command, workspace: Path, arguments: list[str], said: str
@@ -164,6 +193,15 @@ def test_a_command_that_cannot_be_run_is_told_in_a_sentence_before_any_work(
     assert "Warning" not in ended.stderr
     assert ended.stdout == ""
     assert not (workspace / "mlflow.db").exists(), "no run is made"
+
+
+def test_a_schema_that_the_embedded_server_cannot_hold_to_ends_the_sweep_in_a_sentence(run: Command) -> None:
+    ended = run("-m", "model=gpt", "prompt=json", "perturb=none,typo", "level=low", "data.split.test=6", "study=json")
+    assert ended.returncode == 1
+    assert Counter(table(ended).values()) == {"failed": 1, "not run": 1}
+    [told] = [line for line in ended.stderr.splitlines() if line.startswith("Stopped: ")]
+    assert "this server does not support response_format: give prompt.format=text" in told
+    assert "change the setting that it names, under model, prompt or weights.gpt" in told
 
 
 def test_a_single_cell_that_is_done_says_so(nine: Study, run: Command) -> None:

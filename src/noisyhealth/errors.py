@@ -5,7 +5,7 @@ NoisyHealthError
 |-- DataError        a file, row or column that cannot be used
 |-- WeightsError     weights, a key or a server that are not there
 |-- CallError        a model that did not answer
-|   `-- RefusedError     a server that would refuse every further call
+|   `-- RefusedError     a server that would refuse every further call, or is not there
 |-- BudgetError      a budget that is used up
 `-- StoreError       MLflow or the journal cannot be used
 """
@@ -36,7 +36,7 @@ class BudgetError(NoisyHealthError):
 
 
 class RefusedError(CallError):
-    """A server that would refuse every further call: key, model or account; names what it said and what to do."""
+    """A server that would refuse every further call, or is not there; names what it said and what to do."""
 
 
 class StoreError(NoisyHealthError):

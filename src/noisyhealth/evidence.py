@@ -97,7 +97,9 @@ def prompt(cell: Cell, asked: Asked) -> str:
     messages = request.get("messages")
     if not isinstance(messages, list):
         return json.dumps(request, indent=2, ensure_ascii=False)
-    return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in messages)
+    turns = [f"[{message['role']}]\n{message['content']}" for message in messages]
+    form = {name: value for name, value in request.items() if name == "response_format"}
+    return "\n\n".join([*turns, *([json.dumps(form, ensure_ascii=False)] if form else [])])
 
 
 def _variants(asked: Asked, field: str) -> Iterator[dict[str, object]]:

@@ -100,8 +100,8 @@ def cost(model: Model, query: Query) -> Cost:
 
 
 def characters(request: Mapping[str, object]) -> int:
-    """Return how many characters a request's messages have; of one without messages, the request itself."""
-    messages = request.get("messages")
+    """Return how many characters a request's messages and form have; of one without messages, the request itself."""
+    messages, form = request.get("messages"), request.get("response_format")
     if isinstance(messages, list):
-        return sum(len(str(message["content"])) for message in messages)
+        return sum(len(str(message["content"])) for message in messages) + (len(json.dumps(form)) if form else 0)
     return len(json.dumps(request, ensure_ascii=False))

@@ -27,6 +27,7 @@ from tqdm import tqdm
 from noisyhealth import evidence, experiment, plan, settings, show, study
 from noisyhealth.errors import BudgetError, ConfigError, NoisyHealthError, RefusedError
 from noisyhealth.models import loopback
+from noisyhealth.models.model import Model
 from noisyhealth.settings import Cell
 from noisyhealth.study import FAILED, KILLED, MISSING, REUSED, Ledger, Record
 from noisyhealth.tracking.journal import Journal
@@ -168,7 +169,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         _tell_plan(cells)
         return 0
     limited = settings.budget(configs[0], Path()).usd is not None
-    for model in {cell.model.label: cell.model for cell in cells}.values():
+    for model in _distinct(cells):
         model.check()
         if limited and model.price() is None:
             raise ConfigError(
@@ -201,6 +202,15 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         _sweep.parent = os.environ[_PARENT] = store.start(os.environ[_NAME], {"kind": "sweep"}, {"cells": len(keys)})
         _sweep.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
     return len(keys) - len(done)
+
+
+def _distinct(cells: Sequence[Cell]) -> list[Model]:
+    """Return the models of the cells, those with the same settings once: two that differ may have one label."""
+    found: list[Model] = []
+    for cell in cells:
+        if cell.model not in found:
+            found.append(cell.model)
+    return found
 
 
 def _tell_plan(cells: Sequence[Cell]) -> None:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from threading import Thread
+from typing import Any
 
 WAIT = 0.4  # seconds that a 429 asks for
 SLOW = 30.0  # seconds: longer than any test waits
@@ -46,6 +47,10 @@ def completion(content: str | None = "Answer: {text}", finish: str | None = "sto
     usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
     return Answer({**whole, "choices": [choice], "usage": usage, **changed})
 
+
+RIGHT = completion()
+# What a server says that holds a reply to the schema of the request.
+OBJECT = '{"answer": "{text}", "justification": "none"}'
 
 # After these the same question may be asked again.
 PASSING = {
@@ -99,6 +104,7 @@ class Faulty:
     calls: list[tuple[float, str, int]] = field(default_factory=list)  # when, which text, how many under way with it
     early: list[str] = field(default_factory=list)  # texts asked again before the wait was over
     keys: set[str] = field(default_factory=set)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
     _under_way: int = 0
     _free: dict[str, float] = field(default_factory=dict)
 
@@ -122,7 +128,10 @@ class Faulty:
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         body = json.loads(await reader.readexactly(int(headers["content-length"])))
         text, key = body["messages"][-1]["content"], headers.get("authorization", "")
+        self.bodies.append(body)
         answer = self._meet(text, key)
+        if answer is RIGHT and "response_format" in body:
+            answer = completion(OBJECT)
         try:
             if (seconds := answer.seconds or self.latency) and await _gone(reader, seconds):
                 return False
@@ -145,7 +154,7 @@ class Faulty:
             self.early.append(text)
         name = "429" if self._under_way > self.bears else self._draw(text)
         if not name:
-            return completion()
+            return RIGHT
         self.met[name] += 1
         self.faults.setdefault(text, []).append(name)
         if name == "429 wait":

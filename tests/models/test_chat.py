@@ -2,6 +2,7 @@ import logging
 import signal
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -16,12 +17,15 @@ from faulty import FINAL, PASSING, REPLIES, Faulty, running
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from noisyhealth import experiment
 from noisyhealth.errors import CallError, ConfigError, RefusedError, WeightsError
 from noisyhealth.models.chat import Chat, masked
 from noisyhealth.models.endpoint import Remote
+from noisyhealth.models.model import reply_key
 from noisyhealth.records import Outcome, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
 from noisyhealth.text.reply import read_label
+from noisyhealth.tracking.journal import Journal
 
 BARE = Prompt("bare", shots=0, shot_seed=0, system="", user="{block}", answer="Answer: {answer}")
 QUERIES = [Query(f"id-{n}", f"text {n}", "", ("positive", "negative")) for n in range(40)]
@@ -96,13 +100,54 @@ def test_a_lost_call_is_an_error_with_its_reason_and_never_an_answer(
 
 def test_a_connection_that_always_breaks_is_a_lost_call(model: Chat, server: Answering) -> None:
     server.faults["text 0"] = [hangs_up] * 3
-    assert ask(replace_retries(model, 1))["id-0"].detail["error"] == "APIConnectionError: Connection error."
+    assert ask(replace_retries(model, 1), 2)["id-0"].detail["error"] == "APIConnectionError: Connection error."
 
 
-def test_a_server_that_is_not_there_is_a_lost_call(model: Chat) -> None:
-    gone = replace_retries(model, 0)
+@pytest.mark.parametrize("count", [1, 7, 8, 40])
+def test_a_server_that_is_not_there_ends_everything_in_a_sentence(model: Chat, count: int) -> None:
+    gone = replace_retries(model, 1)
     gone.endpoint = replace(gone.endpoint, url="http://127.0.0.1:9/v1")
-    assert {r.finish for r in ask(gone, 3).values()} == {"error"}
+    start = time.perf_counter()
+    with pytest.raises(RefusedError) as refused:
+        list(gone.predict(QUERIES[:count]))
+    assert time.perf_counter() - start < 3
+    assert str(refused.value) == (
+        "gpt(gpt-4o): no server answers at http://127.0.0.1:9/v1 (APIConnectionError: Connection error); start it or "
+        "correct weights.gpt.endpoint.url, then run the same command again: what was answered is kept"
+    )
+
+
+def test_a_server_that_dies_in_the_middle_ends_everything_and_what_it_said_is_kept(model: Chat, tmp_path: Path) -> None:
+    with ExitStack() as alive:
+        server = alive.enter_context(running(Faulty(latency=0.01)))
+        asked = at(model, server, retries=1, concurrency=4)
+        journal, keys = Journal(tmp_path / "journal.sqlite"), [reply_key(model, query) for query in MANY[:200]]
+        Thread(target=lambda: (wait_for_calls(server, 60), alive.close()), daemon=True).start()
+        with pytest.raises(RefusedError, match="no server answers at"):
+            experiment.ask(asked, MANY[:200], keys, journal)
+    kept = journal.get(keys)
+    assert 50 <= len(kept) <= len(server.calls) < 200
+    assert {reply.text for reply in kept.values()} <= {f"Answer: {query.text}" for query in MANY}
+
+
+def wait_for_calls(server: Faulty, count: int) -> None:
+    while len(server.calls) < count:
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("fault", ["500", "503", "429", "no JSON", "a page", "no choices"])
+def test_a_server_that_says_anything_at_all_is_there(model: Chat, faulty: Callable[..., Faulty], fault: str) -> None:
+    server = faulty(shares={fault: 1.0}, most=9)
+    replies = list(at(model, server, retries=0, concurrency=1).predict(MANY[:20]))
+    assert {reply.finish for reply in replies} == {"error"}
+    assert len(server.calls) == 20
+
+
+def test_one_answer_among_lost_connections_shows_that_a_server_is_there(model: Chat, server: Answering) -> None:
+    for number in range(40):
+        server.faults[f"text {number}"] = [hangs_up] * 2 if number % 8 else []
+    replies = ask(fitted(replace(model, retries=0, concurrency=1)), 40)
+    assert Counter(reply.finish for reply in replies.values()) == {"error": 35, "stop": 5}
 
 
 def replace_retries(model: Chat, retries: int) -> Chat:
@@ -112,7 +157,7 @@ def replace_retries(model: Chat, retries: int) -> Chat:
 def test_a_call_that_takes_too_long_is_given_up(model: Chat, server: Answering) -> None:
     server.faults["text 0"] = [takes(1)]
     hasty = fitted(replace(model, retries=0, timeout=0.2))
-    assert "APITimeoutError" in str(ask(hasty)["id-0"].detail["error"])
+    assert "APITimeoutError" in str(ask(hasty, 2)["id-0"].detail["error"])
 
 
 @pytest.mark.parametrize(
@@ -282,6 +327,79 @@ def test_a_missing_key_is_said_before_any_call(model: Chat, server: Answering) -
     assert server.calls.total() == 0
 
 
+JSON = replace(BARE, format="json_schema")
+
+
+def test_a_reply_is_held_to_a_schema_where_the_prompt_asks_for_one(model: Chat, faulty: Callable[..., Faulty]) -> None:
+    server = faulty()
+    held = at(replace(model, prompt=JSON), server)
+    [reply] = held.predict([Query("id", "positive", "", ("positive", "negative"))])
+    [body] = server.bodies
+    assert body["response_format"]["type"] == "json_schema"
+    named = body["response_format"]["json_schema"]
+    assert (named["name"], named["strict"]) == ("answer", True)
+    assert named["schema"] == {
+        "type": "object",
+        "properties": {
+            "answer": {"type": "string", "enum": ["positive", "negative"]},
+            "justification": {"type": "string"},
+        },
+        "required": ["answer", "justification"],
+        "additionalProperties": False,
+    }
+    assert reply.text == '{"answer": "positive", "justification": "none"}'
+    assert reply_key(held, QUERIES[0]) != reply_key(at(model, server), QUERIES[0])
+
+
+def test_a_request_without_a_schema_is_what_it_was(model: Chat) -> None:
+    assert model.request(QUERIES[0]) == {
+        "messages": [{"role": "system", "content": ""}, {"role": "user", "content": "text 0"}]
+    }
+
+
+OBJECTS = {
+    '{"answer": "positive", "justification": "She likes it, not negative."}': ("stop", "positive", Outcome.SCORED),
+    '{"answer": "positive", "justification": "She li': ("length", "positive", Outcome.SCORED),
+    '{"answer": "posi': ("length", "", Outcome.CUT),
+    '{"answer": ': ("length", "", Outcome.CUT),
+    '{"answer": "neither", "justification": "positive or negative"}': ("stop", "", Outcome.UNPARSED),
+}
+
+
+@pytest.mark.parametrize("said", OBJECTS)
+@pytest.mark.parametrize("reading", ["lenient", "strict"])
+def test_an_object_is_read_by_its_answer_alone_and_one_cut_in_it_has_no_credit(
+    model: Chat, server: Answering, configured: Callable[..., DictConfig], said: str, reading: str
+) -> None:
+    task = instantiate(configured("prompt=json", f"task.reading={reading}").task, _convert_="all")
+    finish, value, outcome = OBJECTS[said]
+    server.faults[""] = [sends(completion(said, finish))]
+    answer = task.read(ask(fitted(replace(model, prompt=JSON)))["id-0"])
+    assert (answer.value, answer.outcome) == (value, outcome)
+
+
+@pytest.mark.parametrize(
+    ("said", "finish", "value", "outcome"),
+    [
+        ('{"answer": "an \\"old\\" cough", "justification": "none"}', "stop", 'an "old" cough', Outcome.SCORED),
+        ('{"answer": "twice a d', "length", "", Outcome.CUT),
+    ],
+)
+def test_a_free_answer_in_an_object_is_read_whole_or_not_at_all(
+    model: Chat,
+    server: Answering,
+    configured: Callable[..., DictConfig],
+    said: str,
+    finish: str,
+    value: str,
+    outcome: Outcome,
+) -> None:
+    task = instantiate(configured("prompt=json", "task=qa").task, _convert_="all")
+    server.faults[""] = [sends(completion(said, finish))]
+    answer = task.read(ask(fitted(replace(model, prompt=JSON)))["id-0"])
+    assert (answer.value, answer.outcome) == (value, outcome)
+
+
 def test_every_question_is_a_conversation_of_its_own(model: Chat) -> None:
     messages = model.request(QUERIES[3])["messages"]
     assert "text 3" in str(messages)
@@ -407,9 +525,9 @@ def test_a_trickle_is_given_up_when_its_time_is_over(model: Chat, server: Answer
                 request.wfile.write(b" ")
                 time.sleep(0.1)
 
-    server.faults[""] = [trickles]
+    server.faults["text 0"] = [trickles]
     start = time.perf_counter()
-    assert "APITimeoutError" in str(ask(fitted(replace(model, retries=0, timeout=0.5)))["id-0"].detail["error"])
+    assert "APITimeoutError" in str(ask(fitted(replace(model, retries=0, timeout=0.5)), 2)["id-0"].detail["error"])
     assert time.perf_counter() - start < 2
 
 

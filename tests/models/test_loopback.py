@@ -122,6 +122,13 @@ def test_an_unknown_model_is_refused_by_name(urls: list[str]) -> None:
     assert "model_not_found" in said
 
 
+def test_a_form_of_the_reply_is_refused_by_name_and_not_ignored(urls: list[str]) -> None:
+    status, said = post(urls[0], question("hi", response_format={"type": "json_schema", "json_schema": {}}))
+    assert status == 400
+    assert "does not support response_format: give prompt.format=text" in said
+    assert post(urls[0], question("hi", response_format={"type": "text"}))[0] == 200
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -137,6 +144,29 @@ def test_an_unknown_model_is_refused_by_name(urls: list[str]) -> None:
 def test_a_request_that_makes_no_sense_is_refused_and_harms_no_other(urls: list[str], body: object) -> None:
     assert post(urls[0], body)[0] in (400, 500)
     assert post(urls[0], question("hi"))[0] == 200
+
+
+MALFORMED = {
+    "no content": [{"role": "user"}],
+    "a number as content": [{"role": "user", "content": 5}],
+    "no object": ["hi"],
+    "no list": 7,
+}
+
+
+@pytest.mark.parametrize("messages", MALFORMED.values(), ids=MALFORMED)
+def test_messages_that_make_no_prompt_fail_alone_among_those_that_wait_with_them(
+    urls: list[str], messages: object
+) -> None:
+    bodies = [question(f"Count to {n}.") for n in range(6)]
+    bodies.insert(3, {**question(""), "messages": messages})
+    with ThreadPoolExecutor(8) as pool:
+        busy = pool.submit(post, urls[0], question("Tell me a story.", max_tokens=40))
+        time.sleep(0.1)  # the others wait for it together
+        met = list(pool.map(lambda body: post(urls[0], body), bodies))
+        assert busy.result()[0] == 200
+    assert [status for status, _ in met] == [200, 200, 200, 400, 200, 200, 200]
+    assert "messages: " in met[3][1]
 
 
 def test_weights_that_are_not_there_are_said_with_the_servers_own_words(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
@@ -122,3 +123,27 @@ def test_more_shots_than_the_pool_holds_is_an_error_that_names_both(shots: int) 
 )
 def test_the_lead_is_what_stands_before_the_answer(answer: str, lead: str) -> None:
     assert Prompt("p", 0, 0, "", "", answer).lead == lead
+
+
+JSON = Prompt("json", 2, 0, "{role}", "{block}", "{answer}", format="json_schema")
+
+
+def test_worked_examples_of_a_schema_are_the_objects_it_asks_for() -> None:
+    shots = [Example("1", "text", 'an "old" cough, 39 °C')]
+    said = JSON.messages(WORDING, shots, QUERY)[2]["content"]
+    assert said == '{"answer": "an \\"old\\" cough, 39 °C", "justification": "none"}'
+
+
+def test_the_answer_of_a_schema_is_one_of_the_options_where_there_are_any() -> None:
+    def answer(*options: str) -> object:
+        form: dict[str, Any] = JSON.form(Query("q", "t", "", options))
+        return form["response_format"]["json_schema"]["schema"]["properties"]["answer"]
+
+    assert answer("b", "a") == {"type": "string", "enum": ["b", "a"]}
+    assert answer() == {"type": "string"}
+    assert prompt().form(QUERY) == {}
+
+
+def test_a_format_there_is_not_is_an_error_that_names_those_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"prompt.format='json' of prompt p: give text or json_schema"):
+        Prompt("p", 0, 0, "", "", "", format="json")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from noisyhealth.errors import ConfigError, RefusedError
 from noisyhealth.models import pace
-from noisyhealth.models.endpoint import Address, Endpoint
+from noisyhealth.models.endpoint import Address, Endpoint, Loopback
 from noisyhealth.models.model import Price
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
@@ -32,6 +32,7 @@ _OF_THIS_TEXT = {
     "content_policy_violation": "content_filter",
     "invalid_prompt": "content_filter",
 }
+_SILENT = 8  # calls in a row that reach nobody, retries included, after which no further one is tried
 _LONGEST_WAIT = 120.0  # seconds; the OpenAI client does not retry where a server asks for more
 
 
@@ -83,10 +84,10 @@ class Chat:
         return {"model": self.name, "endpoint": self.endpoint.identity, **self._decoding()}
 
     def request(self, query: Query) -> Mapping[str, object]:
-        """Return the conversation."""
+        """Return the conversation, and the form of the reply where the prompt asks for one."""
         if self._wording is None:
             raise RuntimeError("fit comes before a query: the shots are not chosen yet")
-        return {"messages": self.prompt.messages(self._wording, self._shots, query)}
+        return {"messages": self.prompt.messages(self._wording, self._shots, query), **self.prompt.form(query)}
 
     def price(self) -> Price | None:
         """Return what the endpoint's model costs, by the table of prices."""
@@ -100,8 +101,8 @@ class Chat:
         """Yield replies as they arrive; a call that no retry saved gives a reply with finish "error".
 
         A text that the server refuses, where it would take others, has an empty reply with finish "length" (too long)
-        or "content_filter". Raises RefusedError as soon as the server refuses key, model, settings or account: no
-        further call could do better.
+        or "content_filter". Raises RefusedError as soon as the server refuses key, model, settings or account, and when
+        eight calls in a row, or all where they are fewer, reached no server: no further call could do better.
         """
         if queries:
             address = self.endpoint.open()
@@ -119,10 +120,16 @@ class Chat:
         waiting = iter(queries)
         own = pace.Pace(self.concurrency, self.requests_per_minute, self.tokens_per_minute)
         http = pace.client(own, self.timeout, self.max_tokens)
+        silent = 0
 
         async def work(client: AsyncOpenAI) -> None:
+            nonlocal silent
             for query in waiting:
-                await give(await self._call(client, address, query))
+                reply = await self._call(client, address, query)
+                silent = silent + 1 if reply.detail.get("silent") else 0
+                if silent >= min(_SILENT, len(queries)):
+                    raise self._nobody(address, str(reply.detail["error"]))
+                await give(reply)
 
         made = AsyncOpenAI(
             base_url=address.url, api_key=address.key, timeout=http.timeout, max_retries=self.retries, http_client=http
@@ -151,7 +158,18 @@ class Chat:
                     f"{self.label} at {address.url} refuses to answer: {said.rstrip('.')}; {advice}, "
                     "then run the same command again: what was answered is kept"
                 ) from None
-            return Reply(query.id, "", finish, 0, 0, time.perf_counter() - start, {"error": said})
+            detail = {"error": said, "silent": _is_silence(error)}
+            return Reply(query.id, "", finish, 0, 0, time.perf_counter() - start, detail)
+
+    def _nobody(self, address: Address, said: str) -> RefusedError:
+        """Return that no server answers, with what to do."""
+        advice = "start it or correct weights.gpt.endpoint.url"
+        if isinstance(self.endpoint, Loopback):
+            advice = f"see its log in {self.endpoint.cache}/servers"
+        return RefusedError(
+            f"{self.label}: no server answers at {address.url} ({said.rstrip('.')}); {advice}, "
+            "then run the same command again: what was answered is kept"
+        )
 
     def _advice(self, error: APIStatusError) -> str:
         """Return what to do where no further call could do better, "" where one could."""
@@ -167,7 +185,7 @@ class Chat:
             wait = _wait(error)
             return f"wait the {wait:.0f} s that it asks for" if wait > _LONGEST_WAIT else ""
         refused = 400 <= error.status_code < 500 and error.status_code not in (408, 409)
-        return "change the setting that it names, under model or weights.gpt" if refused else ""
+        return "change the setting that it names, under model, prompt or weights.gpt" if refused else ""
 
     def _variable(self) -> str:
         """Return what holds the key, in words."""
@@ -207,6 +225,14 @@ def _finish(error: APIError) -> str:
         return "length"
     said = f"{error.code} {error.type} {error.message}".lower() if status == 400 else ""
     return next((finish for sign, finish in _OF_THIS_TEXT.items() if sign in said), "error")
+
+
+def _is_silence(error: APIError) -> bool:
+    """Return whether a connection could not be made, broke or timed out: no word of a server, not even a wrong one."""
+    import httpx2
+    import openai
+
+    return isinstance(error, openai.APIConnectionError) and not isinstance(error.__cause__, httpx2.DecodingError)
 
 
 def _wait(error: APIStatusError) -> float:

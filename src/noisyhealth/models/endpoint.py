@@ -4,12 +4,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import parse_qsl, urlsplit
 
 from noisyhealth import version
-from noisyhealth.errors import WeightsError
+from noisyhealth.errors import ConfigError, WeightsError
 from noisyhealth.models import causal, loopback
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source
+
+_SECRET = ("key", "token", "secret", "sig")  # in the name of a query parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class Remote:
         return f"{self.model} at {self.url}"
 
     def check(self) -> None:
-        """Raise WeightsError when the variable is not set."""
+        """Raise ConfigError for a url that is none or holds a secret, WeightsError when the variable is not set."""
+        _check_url(self.url)
         if self.key_variable and not os.environ.get(self.key_variable):
             raise WeightsError(
                 f"{self.name} needs the environment variable {self.key_variable}, which is not set: "
@@ -82,6 +86,31 @@ class Remote:
         if not self.key_variable:
             return FREE
         return Price(**prices[self.model]) if self.model in prices else None
+
+
+def _check_url(url: str) -> None:
+    """Raise ConfigError, without the secret: a url goes into runs and files, where none may be."""
+    try:
+        parts = urlsplit(url)
+        named = [name for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True)]
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, named, sound = None, [], False
+    if secret := next((name for name in named if any(sign in name.lower() for sign in _SECRET)), ""):
+        found = f"a secret, as the parameter {secret}"
+    elif parts and "@" in parts.netloc:
+        found = "a user or a password before its @"
+    elif not sound:
+        shown = url.partition("?")[0].partition("#")[0].rpartition("@")[2]
+        raise ConfigError(
+            f"weights.gpt.endpoint.url={shown!r} is no address of a server: give one as http://127.0.0.1:8000/v1"
+        )
+    else:
+        return
+    raise ConfigError(
+        f"weights.gpt.endpoint.url holds {found}, and the url is written into every run: put the key into an "
+        "environment variable, and that variable's name into weights.gpt.endpoint.key_variable"
+    )
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,11 @@ class Local:
         self.source.check()
         if self.calibration not in _CALIBRATIONS:
             raise ConfigError(f"model.calibration={self.calibration}: it may be {', '.join(_CALIBRATIONS)}")
+        if self.prompt.format != "text":
+            raise ConfigError(
+                f"prompt.format={self.prompt.format} is for a server, and model={self.name} answers in this process: "
+                "give prompt=study or model=gpt"
+            )
 
     def fit(self, wording: Wording, training: Training) -> None:
         """Take the shots from the pool for prompts, and the texts that tell what a label has without one."""

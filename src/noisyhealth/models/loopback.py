@@ -149,23 +149,42 @@ class _Batcher:
                 await asyncio.to_thread(self._answer, group, asyncio.get_running_loop())
 
     def _answer(self, calls: list[_Call], loop: asyncio.AbstractEventLoop) -> None:
+        """Answer calls of one decoding; those whose messages make no prompt fail alone."""
+        sound, prompts = list[_Call](), list[list[int]]()
+        for call in calls:
+            try:
+                prompts.append(self._prompt(call.body))
+                sound.append(call)
+            except Exception as error:  # whatever a template raises
+                said = f"messages: {type(error).__name__}: {error}"
+                loop.call_soon_threadsafe(_fail, call, _MalformedError(said))
+        if sound:
+            self._generate(sound, prompts, loop)
+
+    def _prompt(self, body: dict[str, Any]) -> list[int]:
+        """Return the tokens of a request's conversation."""
+        tokenizer = self.lm.tokenizer
+        text = tokenizer.apply_chat_template(body["messages"], tokenize=False, add_generation_prompt=True)
+        tokens: list[int] = tokenizer(text, add_special_tokens=False).input_ids
+        return tokens
+
+    def _generate(self, calls: list[_Call], prompts: list[list[int]], loop: asyncio.AbstractEventLoop) -> None:
         from noisyhealth.models.local import until
 
         try:
             decoding, tokenizer = calls[0].decoding, self.lm.tokenizer
-            texts = [
-                tokenizer.apply_chat_template(c.body["messages"], tokenize=False, add_generation_prompt=True)
-                for c in calls
-            ]
-            prompts = [tokenizer(text, add_special_tokens=False).input_ids for text in texts]
             for made in self.lm.generate(prompts, decoding):
                 call = calls[made.index]
                 text = until(tokenizer.decode(made.tokens, skip_special_tokens=True), decoding.stop)
                 answer = _completion(call.body, text, made.finish, len(prompts[made.index]), len(made.tokens))
                 loop.call_soon_threadsafe(call.done.set_result, answer)
-        except Exception as error:  # the server must outlive a bad request; the caller gets the error
+        except Exception as error:  # the server must outlive a bad batch; the callers get the error
             for call in calls:
                 loop.call_soon_threadsafe(_fail, call, error)
+
+
+class _MalformedError(ValueError):
+    """A conversation that makes no prompt."""
 
 
 @dataclass
@@ -227,12 +246,18 @@ def app(served: Served) -> Starlette:
         if body.get("model") != served.name:
             message = f"the model {body.get('model')!r} does not exist, this server has {served.name!r}"
             return JSONResponse({"error": {"message": message, "code": "model_not_found"}}, status_code=404)
+        if body.get("response_format") not in (None, {"type": "text"}):
+            message = "this server does not support response_format: give prompt.format=text, or a server that has it"
+            error = {"message": message, "param": "response_format", "code": "unsupported_parameter"}
+            return JSONResponse({"error": error}, status_code=400)
         try:
             decoding = _decoding(body)  # here, where a bad one harms no other request
         except (TypeError, ValueError) as error:
             return JSONResponse({"error": {"message": f"{type(error).__name__}: {error}"}}, status_code=400)
         try:
             return JSONResponse(await batcher.ask(body, decoding))
+        except _MalformedError as error:
+            return JSONResponse({"error": {"message": str(error), "param": "messages"}}, status_code=400)
         except Exception as error:  # said to the caller as the API says it
             return JSONResponse({"error": {"message": f"{type(error).__name__}: {error}"}}, status_code=500)
 

@@ -4,6 +4,7 @@ The order is the study's (Joshi et al. 2026, Methods, "Design of Prompt"). Examp
 conversation, the form that chat models were trained on, each with the instructions that the input has too.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -13,6 +14,8 @@ from noisyhealth.errors import ConfigError
 from noisyhealth.records import Example, Query
 
 Message: TypeAlias = dict[str, str]
+
+FORMATS = ("text", "json_schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Prompt:
     `shots`: number of worked examples, drawn once with `shot_seed` from the pool for prompts.
     `system`, `user` and `answer` are templates; `system` may use `{role}` and `{instruction}`,
     `user` may use `{instruction}` and `{block}`, `answer` must use `{answer}`.
+    `format`: "text", or "json_schema", where the server holds the reply to an object with an answer and a
+    justification, as the worked examples have it (`answer` is then not used). Raises ConfigError for another one.
     """
 
     name: str
@@ -44,6 +49,11 @@ class Prompt:
     system: str
     user: str
     answer: str
+    format: str = "text"
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise ConfigError(f"prompt.format={self.format!r} of prompt {self.name}: give {' or '.join(FORMATS)}")
 
     def choose(self, pool: Sequence[Example]) -> tuple[Example, ...]:
         """Return the shots: as even over the answers of a closed task as the number allows.
@@ -65,8 +75,31 @@ class Prompt:
         turns = [{"role": "system", "content": system}]
         for shot in shots:
             turns.append({"role": "user", "content": self._case(wording, shot.text, shot.question, "")})
-            turns.append({"role": "assistant", "content": self.answer.format(answer=shot.target)})
+            turns.append({"role": "assistant", "content": self._answer(shot)})
         return [*turns, {"role": "user", "content": self._case(wording, query.text, query.question, wording.limits)}]
+
+    def form(self, query: Query) -> dict[str, object]:
+        """Return what a request says of the reply's form beside its messages: nothing, or `response_format`.
+
+        In a closed task the answer is one of the options. Source: platform.openai.com/docs/guides/structured-outputs.
+        """
+        if self.format == "text":
+            return {}
+        answer = {"type": "string", **({"enum": list(query.options)} if query.options else {})}
+        schema = {
+            "type": "object",
+            "properties": {"answer": answer, "justification": {"type": "string"}},
+            "required": ["answer", "justification"],
+            "additionalProperties": False,
+        }
+        named = {"name": "answer", "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+    def _answer(self, shot: Example) -> str:
+        """Return the reply of a worked example."""
+        if self.format == "text":
+            return self.answer.format(answer=shot.target)
+        return json.dumps({"answer": shot.target, "justification": "none"}, ensure_ascii=False)
 
     def _case(self, wording: Wording, text: str, question: str, limits: str) -> str:
         """Return one input with its instructions."""
