@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +22,9 @@ import pytest
 # Threads that wait by spinning make a shared processor ten times slower; read when torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+# A shell's background job ignores Ctrl-C and hands that on; the tests of interruption would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
