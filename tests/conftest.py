@@ -23,11 +23,11 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "2")
 
-# A shell's background job ignores Ctrl-C and hands that on; the tests of interruption would wait for ever.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
+
+# A shell's background job ignores Ctrl-C and hands that on; the tests of interruption would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KEY = "sk-test-0123456789-never-to-be-seen"
