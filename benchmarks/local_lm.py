@@ -6,7 +6,8 @@
 The embedded weights, five shots, 400 tweets and 400 abstracts; both have the weights in memory, the same number format
 and the same threads, and take their turn in one process. Printed last: `sentiment` and `condition` are our texts a
 second over those of lm-evaluation-harness's `hf` backend, `agreement` the share of texts, exact ties excepted, for
-which both choose the same label, `texts_per_s` ours over both tasks. Takes about 12 minutes in bfloat16.
+which both choose the same label, `texts_per_s` ours over both tasks. The harness
+reads every prompt whole and takes most of the time; `--texts 24` is a quick look.
 """
 
 from __future__ import annotations

@@ -149,12 +149,10 @@ class CausalLM:
             total = first[:, option[0]]
             if more := len(option) - 1:
                 follow = state.followed(torch.tensor([option[:-1]] * len(batch), device=first.device))
-                after = self._step(
-                    follow if self.looks_back else replace(follow, cache=copy.deepcopy(state.cache)), more
-                )
+                after = self._step(follow if self.shares else replace(follow, cache=copy.deepcopy(state.cache)), more)
                 wanted = torch.tensor(option[1:], device=first.device).expand(len(batch), more)
                 total = total + after.gather(2, wanted[..., None]).squeeze(2).sum(1)
-                if self.looks_back:  # a cache with a sliding window cannot be cut
+                if self.shares:  # a cache with a sliding window cannot be cut
                     state.cache.crop(-more)
             columns.append(total)
         scores: list[list[float]] = torch.stack(columns, 1).tolist()
@@ -231,8 +229,9 @@ def _pick(
                 following[row, token] -= decoding.frequency_penalty
     if decoding.temperature == 0:
         return following.argmax(-1)
-    likely = (following / decoding.temperature).softmax(-1)
-    return torch.cat([torch.multinomial(row, 1, generator=own) for row, own in zip(likely, chance, strict=True)])
+    likely = (following / decoding.temperature).softmax(-1).cpu()  # where the generators are
+    drawn = [torch.multinomial(row, 1, generator=own) for row, own in zip(likely, chance, strict=True)]
+    return torch.cat(drawn).to(following.device)
 
 
 def _chance(seed: int, prompt: Tokens) -> torch.Generator:
