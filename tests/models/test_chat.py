@@ -150,6 +150,15 @@ def test_one_answer_among_lost_connections_shows_that_a_server_is_there(model: C
     assert Counter(reply.finish for reply in replies.values()) == {"error": 35, "stop": 5}
 
 
+@pytest.mark.parametrize("fault", [hangs_up, takes(1)])
+def test_a_few_texts_that_a_server_has_no_answer_to_are_lost_alone(
+    model: Chat, server: Answering, fault: Callable[..., None]
+) -> None:
+    server.faults[""] = [fault] * 99
+    replies = ask(fitted(replace(model, retries=0, timeout=0.2)), 7)
+    assert {reply.finish for reply in replies.values()} == {"error"}
+
+
 def replace_retries(model: Chat, retries: int) -> Chat:
     return fitted(replace(model, retries=retries))
 

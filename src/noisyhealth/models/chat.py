@@ -32,6 +32,7 @@ _OF_THIS_TEXT = {
     "content_policy_violation": "content_filter",
     "invalid_prompt": "content_filter",
 }
+_UNFOUND = "no connection"
 _SILENT = 8  # calls in a row that reach nobody, retries included, after which no further one is tried
 _LONGEST_WAIT = 120.0  # seconds; the OpenAI client does not retry where a server asks for more
 
@@ -101,8 +102,8 @@ class Chat:
         """Yield replies as they arrive; a call that no retry saved gives a reply with finish "error".
 
         A text that the server refuses, where it would take others, has an empty reply with finish "length" (too long)
-        or "content_filter". Raises RefusedError as soon as the server refuses key, model, settings or account, and when
-        eight calls in a row, or all where they are fewer, reached no server: no further call could do better.
+        or "content_filter". Raises RefusedError as soon as the server refuses key, model, settings or account, when
+        eight calls in a row had no word of a server, and when none at all found one: no further call could do better.
         """
         if queries:
             address = self.endpoint.open()
@@ -120,14 +121,16 @@ class Chat:
         waiting = iter(queries)
         own = pace.Pace(self.concurrency, self.requests_per_minute, self.tokens_per_minute)
         http = pace.client(own, self.timeout, self.max_tokens)
-        silent = 0
+        silent = unfound = 0
 
         async def work(client: AsyncOpenAI) -> None:
-            nonlocal silent
+            nonlocal silent, unfound
             for query in waiting:
                 reply = await self._call(client, address, query)
-                silent = silent + 1 if reply.detail.get("silent") else 0
-                if silent >= min(_SILENT, len(queries)):
+                silence = reply.detail.get("silence")
+                silent = silent + 1 if silence else 0
+                unfound += silence == _UNFOUND
+                if silent >= _SILENT or unfound == len(queries):
                     raise self._nobody(address, str(reply.detail["error"]))
                 await give(reply)
 
@@ -158,7 +161,7 @@ class Chat:
                     f"{self.label} at {address.url} refuses to answer: {said.rstrip('.')}; {advice}, "
                     "then run the same command again: what was answered is kept"
                 ) from None
-            detail = {"error": said, "silent": _is_silence(error)}
+            detail = {"error": said, "silence": _silence(error)}
             return Reply(query.id, "", finish, 0, 0, time.perf_counter() - start, detail)
 
     def _nobody(self, address: Address, said: str) -> RefusedError:
@@ -227,12 +230,15 @@ def _finish(error: APIError) -> str:
     return next((finish for sign, finish in _OF_THIS_TEXT.items() if sign in said), "error")
 
 
-def _is_silence(error: APIError) -> bool:
-    """Return whether a connection could not be made, broke or timed out: no word of a server, not even a wrong one."""
+def _silence(error: APIError) -> str:
+    """Return how there was no word of a server, not even a wrong one; "" where there was one."""
     import httpx2
     import openai
 
-    return isinstance(error, openai.APIConnectionError) and not isinstance(error.__cause__, httpx2.DecodingError)
+    cause = error.__cause__
+    if not isinstance(error, openai.APIConnectionError) or isinstance(cause, httpx2.DecodingError):
+        return ""
+    return _UNFOUND if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) else "broken or too slow"
 
 
 def _wait(error: APIStatusError) -> float:
