@@ -111,6 +111,19 @@ def test_another_beginning_afterwards_does_not_meet_the_kept_one(lm: CausalLM) -
     )
 
 
+@pytest.mark.parametrize("padding", [0.125, 1.0])
+def test_batches_hold_every_prompt_once_and_no_more_padding_or_tokens_than_allowed(padding: float) -> None:
+    alone = CausalLM(None, None, 1000, 8, shares=False, looks_back=False)
+    prompts = [[at] * (7 * at % 400 + 1) for at in range(100)]
+    batches = list(alone._batches(prompts, padding))
+    assert sorted(at for batch in batches for at in batch) == list(range(100))
+    for batch in batches:
+        sizes = [len(prompts[at]) for at in batch]
+        assert max(sizes) - min(sizes) <= max(8, padding * max(sizes))
+        assert len(sizes) == 1 or (len(sizes) <= 8 and len(sizes) * max(sizes) <= 1000)
+    assert len(batches) < (60 if padding == 0.125 else 30)
+
+
 def test_no_prompt_gives_no_answer(lm: CausalLM) -> None:
     assert list(lm.likelihoods([], [[1]])) == []
     assert written(lm, [], Decoding(max_tokens=3)) == []

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Tokens: TypeAlias = list[int]
 
+_PADDING = 8  # tokens: another batch costs more
+
 
 @dataclass(frozen=True, slots=True)
 class Generated:
@@ -70,7 +72,7 @@ class CausalLM:
         import torch
 
         with torch.inference_mode():
-            for batch in self._batches(prompts):
+            for batch in self._batches(prompts, padding=0.125):
                 scores = self._score(batch, [prompts[i] for i in batch], options)
                 yield from zip(batch, scores, strict=True)
 
@@ -79,18 +81,23 @@ class CausalLM:
         import torch
 
         with torch.inference_mode():
-            for batch in self._batches(prompts):
+            for batch in self._batches(prompts, padding=1.0):  # each batch reads all weights once a token
                 yield from self._write(batch, [prompts[i] for i in batch], decoding)
 
-    def _batches(self, prompts: Sequence[Tokens]) -> Iterator[list[int]]:
-        """Yield indices of prompts, alike in length, as many as the token budget allows."""
+    def _batches(self, prompts: Sequence[Tokens], padding: float) -> Iterator[list[int]]:
+        """Yield indices of prompts, alike in length, as many as the token budget allows.
+
+        `padding`: what fraction of a row may be padding, which is read like text; a few tokens always may.
+        """
         self._share(prompts)
         order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
         while order:
-            width = len(prompts[order[0]]) - len(self._prefix)
-            size = max(1, min(self.batch_size, self.batch_tokens // max(1, width)))
-            yield order[:size]
-            order = order[size:]
+            widest = len(prompts[order[0]])
+            row = widest - len(self._prefix)
+            most = max(1, min(self.batch_size, self.batch_tokens // max(1, row)))
+            spare = max(_PADDING, row * padding)
+            yield (batch := [i for i in order[:most] if widest - len(prompts[i]) <= spare])
+            order = order[len(batch) :]
 
     def _share(self, prompts: Sequence[Tokens]) -> None:
         """Make the shared beginning of the prompts the current prefix, computed unless it is already."""

@@ -18,6 +18,8 @@ from rapidfuzz.distance import OSA
 from noisyhealth.errors import DataError
 from noisyhealth.records import Dose, Edit, Variant, Word
 
+_OSA = OSA.distance
+
 
 class Change(NamedTuple):
     """What one word becomes. `before` and `after` are spans of the text, `start` where they begin."""
@@ -205,7 +207,7 @@ def distance(edit: Edit) -> int:
     >>> distance(Edit(0, "pain", "pian", "transpose", "NOUN", True, 0))
     1
     """
-    return OSA.distance(edit.before.lower(), edit.after.lower())
+    return _OSA(edit.before.lower(), edit.after.lower())
 
 
 def replay(text: str, edits: Sequence[Edit]) -> str:

@@ -24,6 +24,7 @@ from noisyhealth.records import Word
 _OPERATIONS = ("insert", "delete", "substitute", "transpose")
 _SUBSTITUTE, _TRANSPOSE = 2, 3
 _TRIES = 50  # a draw whose operations partly cancel (a letter swapped there and back) is drawn anew
+_OSA = OSA.distance
 _MOST_WAYS = 5_000  # those of 5 out of 16 letters
 
 
@@ -60,16 +61,17 @@ class Typo:
         for _ in range(_TRIES if plan.most else 0):
             size = plan.least + int(draw() * (plan.most - plan.least + 1))
             after, ops = self._draw(plan, size, draw)
-            if after and OSA.distance(plan.plain, after) == size and (plan.small or _stays(plan, after)):
+            # One operation alone cancels nothing.
+            if after and (size == 1 or _OSA(plan.plain, after) == size) and (plan.small or _stays(plan, after)):
                 return Change(word.start, word.text, plan.case(after), ops)
         return None
 
     def _draw(self, plan: "_Plan", size: int, draw: Callable[[], float]) -> tuple[str, str]:
         """Return one draw of `size` operations: the new spelling, and the operations from the left."""
-        chars, ops = list(plan.plain), []
+        chars, ops, edges, latin = list(plan.plain), [], self._edges, plan.latin
         for at in _picked(plan.places, size, draw):
             meant = chars[at]
-            operation = bisect(self._edges, draw()) if plan.latin or _script(meant) == "LATIN" else _TRANSPOSE
+            operation = bisect(edges, draw()) if latin or _script(meant) == "LATIN" else _TRANSPOSE
             if operation == _TRANSPOSE and (beside := plan.beside[at]):
                 other = beside[int(draw() * len(beside))]
                 chars[at], chars[other] = chars[other], meant
@@ -106,18 +108,33 @@ class _Plan(NamedTuple):
 @lru_cache(maxsize=2**16)  # words come again and again
 def _plan(word: str, low: float, high: float) -> _Plan:
     case, plain = _case_of(word), _lower(word)
-    # One that has a mark of its own may not change: the mark would move to another letter.
-    scripts = [_script(c) if plain.isascii() or not _is_marked(plain, at) else "" for at, c in enumerate(plain)]
-    swaps = [one == other != "" and plain[at] != plain[at + 1] for at, (one, other) in enumerate(pairwise(scripts))]
+    if plain.isascii() and plain.isalpha():
+        letters, scripts = len(plain), ("LATIN",) * len(plain)
+    else:
+        # One that has a mark of its own may not change: the mark would move to another letter.
+        letters = sum(map(str.isalpha, word))
+        scripts = tuple("" if _is_marked(plain, at) else _script(c) for at, c in enumerate(plain))
+    places, beside, latin = _where(scripts, tuple(at for at, (c, d) in enumerate(pairwise(plain)) if c == d))
+    least, most = bounds(letters, low, high)
+    most = min(most, len(places)) if least <= len(places) else 0
+    return _Plan(plain, places, beside, least, most, case, case is _as_it_is, latin)
+
+
+@lru_cache(maxsize=2**12)
+def _where(
+    scripts: tuple[str, ...], twins: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], bool]:
+    """Return which letters can change, with which others each can be transposed, and whether all are Latin.
+
+    `twins`: where a letter is followed by itself.
+    """
+    swaps = [one == other != "" and at not in twins for at, (one, other) in enumerate(pairwise(scripts))]
     beside = tuple(
         ((at - 1,) if before else ()) + ((at + 1,) if after else ())
         for at, (before, after) in enumerate(zip([False, *swaps], [*swaps, False], strict=True))
     )
     places = tuple(at for at, script in enumerate(scripts) if script == "LATIN" or (script and beside[at]))
-    least, most = bounds(sum(map(str.isalpha, word)), low, high)
-    most = min(most, len(places)) if least <= len(places) else 0
-    latin = all(scripts[at] == "LATIN" for at in places)
-    return _Plan(plain, places, beside, least, most, case, case is _as_it_is, latin)
+    return places, beside, all(scripts[at] == "LATIN" for at in places)
 
 
 @cache
