@@ -74,7 +74,8 @@ def client(url: str, concurrency: int) -> Chat:
     """Return the study's client."""
     prompt = Prompt("bare", shots=0, shot_seed=0, system="", user="{block}", answer="{answer}")
     endpoint = Remote("server", url, "model", key_variable="")
-    model = Chat("gpt", endpoint, prompt, {}, 200, (), 0.0, 0.0, 1, concurrency, None, None, 600.0, 10)
+    at_once = (False, 1.0, 1.0, "")  # no batches
+    model = Chat("gpt", endpoint, prompt, {}, 200, (), 0.0, 0.0, 1, concurrency, None, None, 600.0, 10, *at_once)
     model.fit(Wording(role="", instruction="", block="{text}"), Training((), (), ()))
     return model
 

@@ -48,7 +48,7 @@ def test_a_plan_of_a_paid_model_needs_no_key_and_gives_money_as_a_range(command:
 def test_a_budget_of_calls_holds_over_the_sweep_and_the_same_command_goes_on(command: Callable[..., Ended]) -> None:
     first = command("run.py", *GRID, "budget.calls=20")
     assert first.returncode == 1
-    assert "Stopped: the budget is used up: 4 of 6 texts of this cell are not asked yet" in first.stderr
+    assert "Stopped: the budget is used up: 4 of 6 texts are not asked yet" in first.stderr
     assert "not run" in first.stdout
     second = command("run.py", *GRID, "budget.calls=39")
     assert second.returncode == 1

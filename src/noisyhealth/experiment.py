@@ -6,39 +6,44 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from statistics import fmean
 
-from noisyhealth import evidence, plan, study, version
+from noisyhealth import evidence, study, version
 from noisyhealth.analysis import impact
-from noisyhealth.errors import BudgetError, CallError
+from noisyhealth.calls import EMPTY, ask, journal
 from noisyhealth.evidence import Read, Result
-from noisyhealth.models.model import FREE, Model
-from noisyhealth.records import Outcome, Query, Reply, Scores
+from noisyhealth.models.model import Model
+from noisyhealth.records import Outcome, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record
 from noisyhealth.text.flags import FLAGS
 from noisyhealth.tracking.budget import UNLIMITED, Budget
-from noisyhealth.tracking.journal import Journal, for_query
 
 
-def run(cell: Cell, asked: Asked, key: str, *, budget: Budget = UNLIMITED, parent: str = "") -> Record:
+def run(
+    cell: Cell,
+    asked: Asked,
+    key: str,
+    *,
+    budget: Budget = UNLIMITED,
+    parent: str = "",
+    given: Mapping[str, Reply] = EMPTY,
+) -> Record:
     """Run one cell unless it is done, and return what became of it.
 
-    `key` is the cell's, `parent` the sweep's run, `budget` what its calls may spend. The run ends as FINISHED, as
-    FAILED when anything was raised, and as KILLED when it was interrupted; the exception goes on to the caller.
+    `key` is the cell's, `parent` the sweep's run, `budget` what its calls may spend, `given` what `ask_ahead` returned.
+    The run ends as FINISHED, as FAILED when anything was raised, and as KILLED when it was interrupted; the exception
+    goes on to the caller.
     """
     start = time.perf_counter()
     if done := cell.store.finished([key]):
         return record(cell, key, study.REUSED, done[key])
     run_id = cell.store.start(cell.name, _tags(cell, asked, key), _params(cell), parent)
     try:
-        result = _result(cell, asked, budget)
+        result = _result(cell, asked, budget, given)
         metrics = {**_metrics(cell, asked, result), "seconds/total": time.perf_counter() - start}
         with tempfile.TemporaryDirectory() as folder:
             evidence.write(Path(folder), cell, asked, result)
@@ -54,70 +59,15 @@ def run(cell: Cell, asked: Asked, key: str, *, budget: Budget = UNLIMITED, paren
     return record(cell, key, study.DONE, run_id)
 
 
-def ask(
-    model: Model, queries: Sequence[Query], keys: Sequence[str], journal: Journal, budget: Budget = UNLIMITED
-) -> list[Reply]:
-    """Return a reply for each query, in order; only what the journal does not hold is asked, and once.
-
-    Raises CallError when calls were lost, BudgetError when there is no room for all. What was answered stays in
-    the journal.
-    """
-    missing = dict(zip(keys, queries, strict=True))
-    replies = journal.get(missing)
-    missing = {key: query for key, query in missing.items() if key not in replies}
-    whole = len(missing)
-    with journal.writing() as writer, _within(budget, model, missing) as (granted, replied):
-        missing = granted
-        # A query goes out under its key, since the clean and the disturbed text of an example share an id.
-        for reply in model.predict([replace(query, id=key) for key, query in missing.items()]):
-            replied(reply)
-            writer.put(reply.id, model.label, model.request(missing[reply.id]), reply)
-            replies[reply.id] = reply
-    if silent := missing.keys() - replies.keys():
-        raise CallError(
-            f"{model.label} gave no reply at all to {len(silent)} of {len(missing)} queries: a fault of the model"
-        )
-    if lost := [reply for reply in replies.values() if reply.finish == "error"]:
-        raise CallError(
-            f"{len(lost)} of {len(missing)} calls to {model.label} were lost ({lost[0].detail.get('error')}); "
-            "the others are kept: run the same command again to ask for these alone"
-        )
-    if len(missing) < whole:
-        raise BudgetError(
-            f"the budget is used up: {whole - len(missing):,} of {whole:,} texts of this cell are not asked yet. What "
-            "was answered is kept: run the same command again to go on, or with a larger budget.calls or budget.usd"
-        )
-    return [for_query(replies[key], query.id) for key, query in zip(keys, queries, strict=True)]
-
-
-@contextmanager
-def _within(
-    budget: Budget, model: Model, missing: Mapping[str, Query]
-) -> Iterator[tuple[dict[str, Query], Callable[[Reply], None]]]:
-    """Yield the queries that the budget has room for, and what is to be told of each reply."""
-    price = model.price() or FREE
-    most = [plan.cost(model, query).most(price) for query in missing.values()]
-    granted = budget.reserve(most)
-    used: list[float] = []
-    try:
-        yield (
-            dict(islice(missing.items(), granted)),
-            lambda reply: used.append(price.usd(reply.prompt_tokens, reply.reply_tokens)),
-        )
-    finally:
-        budget.settle(len(used) - granted, sum(used) - sum(most[:granted]))
-
-
 def record(cell: Cell, key: str, status: str, run_id: str) -> Record:
     """Return the record of a cell that has a finished run."""
     return Record(cell.name, key, status, run_id, cell.store.headline(run_id))
 
 
-def _result(cell: Cell, asked: Asked, budget: Budget) -> Result:
+def _result(cell: Cell, asked: Asked, budget: Budget, given: Mapping[str, Reply]) -> Result:
     """Return replies, answers and scores of both texts."""
-    journal = Journal(Path(cell.cache) / "journal.sqlite")
     keys = [*asked.clean_keys, *asked.disturbed_keys]
-    replies = ask(cell.model, [*asked.clean, *asked.disturbed], keys, journal, budget)
+    replies = ask(cell.model, [*asked.clean, *asked.disturbed], keys, journal(cell), budget, given)
     clean = _read(cell, asked, replies[: len(asked.clean)])
     # The baseline's texts are the clean ones: scoring them twice would only cost time.
     disturbed = _read(cell, asked, replies[len(asked.clean) :]) if cell.rate else clean

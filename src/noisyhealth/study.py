@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ from noisyhealth.dataset import build as dataset
 from noisyhealth.dataset.design import Design
 from noisyhealth.dataset.table import Build
 from noisyhealth.models.model import reply_key
-from noisyhealth.records import Dose, Example, Query, Variant
+from noisyhealth.records import Dose, Example, Query, Reply, Variant
 from noisyhealth.settings import Cell
 from noisyhealth.tracking.store import Headline
 
@@ -129,11 +129,27 @@ class Ledger:
 
     def stop(self, reason: str) -> None:
         """Note that no further cell of the sweep should be run, and why."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._stop.write_text(reason, encoding="utf-8")
 
     def stopped(self) -> str:
         """Return why no further cell should be run, "" while cells should."""
         return self._stop.read_text(encoding="utf-8") if self._stop.exists() else ""
+
+    def give(self, replies: Mapping[str, Reply]) -> None:
+        """Note replies that no journal keeps, by key, so that no cell of the sweep asks for them again."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._given.write_text(json.dumps({key: asdict(reply) for key, reply in replies.items()}), encoding="utf-8")
+
+    def given(self) -> dict[str, Reply]:
+        """Return these replies."""
+        if not self._given.exists():
+            return {}
+        return {key: Reply(**row) for key, row in json.loads(self._given.read_text(encoding="utf-8")).items()}
+
+    @property
+    def _given(self) -> Path:
+        return self.path.with_name("given.json")
 
     @property
     def _stop(self) -> Path:

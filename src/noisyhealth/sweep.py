@@ -24,12 +24,12 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 
-from noisyhealth import evidence, experiment, plan, settings, show, study
+from noisyhealth import calls, evidence, experiment, plan, settings, show, study
 from noisyhealth.errors import BudgetError, ConfigError, NoisyHealthError, RefusedError
 from noisyhealth.models import loopback
 from noisyhealth.models.model import Model
 from noisyhealth.settings import Cell
-from noisyhealth.study import FAILED, KILLED, MISSING, REUSED, Ledger, Record
+from noisyhealth.study import FAILED, KILLED, MISSING, REUSED, Asked, Ledger, Record
 from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
 
@@ -112,7 +112,9 @@ def job(cfg: DictConfig) -> None:
             if any(record.key == key for record in ledger.read()):
                 return  # the sweep names this cell twice: a baseline has no level
             budget = settings.budget(cfg, ledger.path.with_name("budget.sqlite"))
-            record = experiment.run(cell, asked, key, budget=budget, parent=os.environ.get(_PARENT, ""))
+            record = experiment.run(
+                cell, asked, key, budget=budget, parent=os.environ.get(_PARENT, ""), given=ledger.given()
+            )
             ledger.add(record)
     except Exception as error:
         if isinstance(error, _ENDING):
@@ -179,7 +181,8 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     for task in {cell.task.name: cell.task for cell in cells}.values():
         task.check()
     asked = [study.asked(cell) for cell in cells]
-    keys = {study.key(cell, what): cell for cell, what in zip(cells, asked, strict=True)}
+    whole = {study.key(cell, what): (cell, what) for cell, what in zip(cells, asked, strict=True)}
+    keys = {key: cell for key, (cell, _) in whole.items()}
     store = cells[0].store
     done = store.finished(list(keys))
     _sweep.store, _sweep.cache = store, cells[0].cache
@@ -199,9 +202,21 @@ def _plan(configs: Sequence[DictConfig]) -> int:
             print(show.line(_sweep.records[0], 1, 1))
         return 0
     if len(configs) > 1:
+        left = [pair for key, pair in whole.items() if key not in done]
+        _ask_ahead(configs[0], [cell for cell, _ in left], [what for _, what in left])
         _sweep.parent = os.environ[_PARENT] = store.start(os.environ[_NAME], {"kind": "sweep"}, {"cells": len(keys)})
         _sweep.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
     return len(keys) - len(done)
+
+
+def _ask_ahead(config: DictConfig, cells: Sequence[Cell], asked: Sequence[Asked]) -> None:
+    """Ask the batches of all cells at once: one cell after the other, each could wait for a day."""
+    ledger = Ledger(Path(os.environ[_LEDGER]))
+    try:
+        if given := calls.ask_ahead(cells, asked, settings.budget(config, ledger.path.with_name("budget.sqlite"))):
+            ledger.give(given)
+    except _ENDING as error:
+        ledger.stop(str(error))
 
 
 def _distinct(cells: Sequence[Cell]) -> list[Model]:

@@ -8,33 +8,22 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noisyhealth.errors import ConfigError, RefusedError
-from noisyhealth.models import pace
+from noisyhealth.models import answer, fault, pace
+from noisyhealth.models.batch import Batches
+from noisyhealth.models.batch import client as batch_client
 from noisyhealth.models.endpoint import Address, Endpoint, Loopback
+from noisyhealth.models.intent import Intents
 from noisyhealth.models.model import Price
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
 
 if TYPE_CHECKING:
-    from openai import APIError, APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletion
-
-# Why a server refuses one text and would take the next, as codes or words of its error, and how such a reply ends.
-# OpenAI: platform.openai.com/docs/guides/error-codes; Azure: content_filter; llama.cpp: exceed_context_size_error
-# (pull request 15780); vLLM has no code, but words.
-_OF_THIS_TEXT = {
-    "context_length_exceeded": "length",
-    "exceed_context_size_error": "length",
-    "maximum context length": "length",
-    "content_filter": "content_filter",
-    "content_policy_violation": "content_filter",
-    "invalid_prompt": "content_filter",
-}
-_UNFOUND = "no connection"
-_SILENT = 8  # calls in a row that reach nobody, retries included, after which no further one is tried
-_LONGEST_WAIT = 120.0  # seconds; the OpenAI client does not retry where a server asks for more
 
 
 @dataclass
@@ -44,6 +33,10 @@ class Chat:
     `max_tokens`: tokens a reply may have. `concurrency`: requests under way at once, fewer while the server
     answers 429. `requests_per_minute`, `tokens_per_minute`: None for no limit. `timeout`: seconds until a request
     is given up. `retries`: further tries after a time-out, a 429, a 5xx, a broken connection or a broken answer.
+
+    `batch`: the texts go to the provider as a batch, which may take a day and costs `batch_share` of the price
+    (fraction, above 0 and up to 1); it is looked after every `poll_seconds`, and `cache` is the folder that remembers
+    it. Then `concurrency` and the limits a minute do nothing.
     """
 
     name: str
@@ -60,6 +53,10 @@ class Chat:
     tokens_per_minute: float | None
     timeout: float
     retries: int
+    batch: bool
+    batch_share: float
+    poll_seconds: float
+    cache: str
     _wording: Wording | None = field(default=None, init=False)
     _shots: tuple[Example, ...] = field(default=(), init=False)
 
@@ -75,6 +72,15 @@ class Chat:
             value = getattr(self, setting)
             if not (value is None or value >= (1 if setting == "concurrency" else 1e-9)):
                 raise ConfigError(f"model.{setting}={value} leaves no call to be made: give a number above 0")
+        if not 0 < self.batch_share <= 1:
+            raise ConfigError(f"model.batch_share={self.batch_share}: give a fraction of the price above 0 and up to 1")
+        if not self.poll_seconds > 0:
+            raise ConfigError(f"model.poll_seconds={self.poll_seconds}: give seconds above 0")
+        if self.batch and isinstance(self.endpoint, Loopback):
+            raise ConfigError(
+                "model.batch=true is for a provider's batch API, and the embedded server has none: "
+                "give model.batch=false, or weights=study for OpenAI's"
+            )
 
     def fit(self, wording: Wording, training: Training) -> None:
         """Take the shots from the pool for prompts."""
@@ -91,28 +97,43 @@ class Chat:
         return {"messages": self.prompt.messages(self._wording, self._shots, query), **self.prompt.form(query)}
 
     def price(self) -> Price | None:
-        """Return what the endpoint's model costs, by the table of prices."""
-        return self.endpoint.price(self.prices)
+        """Return what the endpoint's model costs, by the table of prices, in a batch its share."""
+        price = self.endpoint.price(self.prices)
+        return price.times(self.batch_share) if price and self.batch else price
 
     def notes(self) -> Mapping[str, str]:
         """Return nothing: all there is to tell stands in the signature."""
         return {}
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
-        """Yield replies as they arrive; a call that no retry saved gives a reply with finish "error".
+        """Return replies as they arrive; a call that no retry saved gives a reply with finish "error".
+
+        A batch is handed over at once, before the first reply is asked for.
 
         A text that the server refuses, where it would take others, has an empty reply with finish "length" (too long)
         or "content_filter". Raises RefusedError as soon as the server refuses key, model, settings or account, when
         eight calls in a row had no word of a server, and when none at all found one: no further call could do better.
         """
-        if queries:
-            address = self.endpoint.open()
-            if not re.fullmatch(r"[!-~]+", address.key):
-                raise RefusedError(
-                    f"{self.label}: the key in {self._variable()} has a blank, a line end or a letter "
-                    "outside ASCII, and no request can carry it: set the variable again without it"
-                )
-            yield from pace.in_background(partial(self._ask, address, queries))
+        if not queries:
+            return iter(())
+        address = self.endpoint.open()
+        if not re.fullmatch(r"[!-~]+", address.key):
+            raise RefusedError(
+                f"{self.label}: the key in {self._variable()} has a blank, a line end or a letter "
+                "outside ASCII, and no request can carry it: set the variable again without it"
+            )
+        if self.batch:
+            return self._batches(address).ask({query.id: self._body(address, query) for query in queries})
+        return pace.in_background(partial(self._ask, address, queries))
+
+    def _batches(self, address: Address) -> Batches:
+        return Batches(
+            opened=partial(batch_client, address, self.timeout, self.retries),
+            peer=self._peer(address),
+            intents=Intents(Path(self.cache) / "batches", self.endpoint.identity),
+            poll_seconds=self.poll_seconds,
+            retries=self.retries,
+        )
 
     async def _ask(self, address: Address, queries: Sequence[Query], give: Callable[[Reply], Awaitable[None]]) -> None:
         """Give a reply to every query."""
@@ -129,9 +150,9 @@ class Chat:
                 reply = await self._call(client, address, query)
                 silence = reply.detail.get("silence")
                 silent = silent + 1 if silence else 0
-                unfound += silence == _UNFOUND
-                if silent >= _SILENT or unfound == len(queries):
-                    raise self._nobody(address, str(reply.detail["error"]))
+                unfound += silence == fault.NO_CONNECTION
+                if silent >= fault.SILENT or unfound == len(queries):
+                    raise self._peer(address).silent(str(reply.detail["error"]), self._where())
                 await give(reply)
 
         made = AsyncOpenAI(
@@ -149,46 +170,29 @@ class Chat:
         """Return one reply, or one that says why there is none; raises RefusedError."""
         import openai
 
-        start = time.perf_counter()
+        start, peer = time.perf_counter(), self._peer(address)
         try:
-            body: dict[str, Any] = {"model": address.model, **self.request(query), **self._decoding()}
-            made: ChatCompletion = await client.chat.completions.create(**body)
-            return _reply(query, made, time.perf_counter() - start)
+            made: ChatCompletion = await client.chat.completions.create(**self._body(address, query))
+            return answer.reply(query.id, made, time.perf_counter() - start)
         except openai.APIError as error:
-            finish, said = _finish(error), _reason(error, address.key)
-            if finish == "error" and isinstance(error, openai.APIStatusError) and (advice := self._advice(error)):
-                raise RefusedError(
-                    f"{self.label} at {address.url} refuses to answer: {said.rstrip('.')}; {advice}, "
-                    "then run the same command again: what was answered is kept"
-                ) from None
-            detail = {"error": said, "silence": _silence(error)}
+            finish, said = fault.finish(error), peer.reason(error)
+            if finish == "error" and (advice := peer.advice(error)):
+                raise peer.refused(said, advice) from None
+            detail = {"error": said, "silence": fault.silence(error)}
             return Reply(query.id, "", finish, 0, 0, time.perf_counter() - start, detail)
 
-    def _nobody(self, address: Address, said: str) -> RefusedError:
-        """Return that no server answers, with what to do."""
-        advice = "start it or correct weights.gpt.endpoint.url"
-        if isinstance(self.endpoint, Loopback):
-            advice = f"see its log in {self.endpoint.cache}/servers"
-        return RefusedError(
-            f"{self.label}: no server answers at {address.url} ({said.rstrip('.')}); {advice}, "
-            "then run the same command again: what was answered is kept"
-        )
+    def _body(self, address: Address, query: Query) -> dict[str, Any]:
+        """Return what is sent for one query."""
+        return {"model": address.model, **self.request(query), **self._decoding()}
 
-    def _advice(self, error: APIStatusError) -> str:
-        """Return what to do where no further call could do better, "" where one could."""
-        if pace.used_up(error.response):
-            return "top up the account or raise its limit"
-        if error.status_code == 401:
-            return f"set {self._variable()} to a key that it accepts"
-        if error.status_code == 403:
-            return f"set {self._variable()} to a key that may use the model, or change weights.gpt.endpoint.model"
-        if error.status_code == 404:
-            return "check weights.gpt.endpoint.model and weights.gpt.endpoint.url"
-        if error.status_code == 429:
-            wait = _wait(error)
-            return f"wait the {wait:.0f} s that it asks for" if wait > _LONGEST_WAIT else ""
-        refused = 400 <= error.status_code < 500 and error.status_code not in (408, 409)
-        return "change the setting that it names, under model, prompt or weights.gpt" if refused else ""
+    def _peer(self, address: Address) -> fault.Peer:
+        return fault.Peer(self.label, address.url, address.key, self._variable())
+
+    def _where(self) -> str:
+        """Return what to do about a server that is not there."""
+        if isinstance(self.endpoint, Loopback):
+            return f"see its log in {self.endpoint.cache}/servers"
+        return "start it or correct weights.gpt.endpoint.url"
 
     def _variable(self) -> str:
         """Return what holds the key, in words."""
@@ -203,73 +207,3 @@ class Chat:
             "seed": self.seed,
             **({"stop": list(self.stop)} if self.stop else {}),
         }
-
-
-def _reply(query: Query, made: ChatCompletion, seconds: float) -> Reply:
-    """Return what the server sent: what the model wrote or, where it would not write, its refusal."""
-    choice, usage = made.choices[0], made.usage
-    text, refusal = choice.message.content or "", choice.message.refusal or ""
-    detail = {"server_model": made.model, "request_id": made.id, "fingerprint": made.system_fingerprint}
-    return Reply(
-        query.id,
-        text or refusal,
-        "refusal" if refusal and not text else choice.finish_reason or "unknown",
-        (usage and usage.prompt_tokens) or 0,
-        (usage and usage.completion_tokens) or 0,
-        seconds,
-        detail,
-    )
-
-
-def _finish(error: APIError) -> str:
-    """Return how a reply that an error took ends: "error", or what this text alone is refused for."""
-    status = getattr(error, "status_code", 0)
-    if status == 413:
-        return "length"
-    said = f"{error.code} {error.type} {error.message}".lower() if status == 400 else ""
-    return next((finish for sign, finish in _OF_THIS_TEXT.items() if sign in said), "error")
-
-
-def _silence(error: APIError) -> str:
-    """Return how there was no word of a server, not even a wrong one; "" where there was one."""
-    import httpx2
-    import openai
-
-    cause = error.__cause__
-    if not isinstance(error, openai.APIConnectionError) or isinstance(cause, httpx2.DecodingError):
-        return ""
-    return _UNFOUND if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout) else "broken or too slow"
-
-
-def _wait(error: APIStatusError) -> float:
-    """Return the seconds that the server asks to wait."""
-    try:
-        return float(error.response.headers["retry-after"])
-    except (KeyError, ValueError):
-        return 0.0
-
-
-def _reason(error: Exception, key: str) -> str:
-    """Return the error's kind and its first line, without the key."""
-    import httpx2
-
-    if isinstance(error.__cause__, httpx2.DecodingError):
-        error = error.__cause__  # "Connection error." says less
-    first = masked(str(error), key).partition("\n")[0]
-    return f"{type(error).__name__}: {first[:300]}"
-
-
-def masked(text: str, key: str) -> str:
-    """Return a text without the key and without words that show a part of it: servers repeat it whole, cut or starred.
-
-    >>> masked("Incorrect API key provided: sk-12***********cdef.", "sk-1234567890abcdef")
-    'Incorrect API key provided: [key]'
-    """
-
-    def shows(word: str) -> bool:
-        ends = [end for end in re.split(r"\*+|\.{2,}|…", word.strip(".")) if len(end) > 2]
-        cut = any(key.startswith(end) or key.endswith(end) for end in ends) and word not in ends
-        return cut or any(key[at : at + 6] in word for at in range(len(key) - 5))
-
-    whole = text.replace(key, "[key]")
-    return re.sub(r"[^\s'\"(){},:;=]+", lambda found: "[key]" if shows(found[0]) else found[0], whole)

@@ -57,6 +57,11 @@ class Local:
     _neutral: tuple[str, ...] = field(default=(), init=False)
 
     @property
+    def batch(self) -> bool:
+        """No: it answers at once."""
+        return False
+
+    @property
     def label(self) -> str:
         """Who answers, with the weights that do."""
         return f"{self.name}({self.source.name})"

@@ -17,6 +17,11 @@ class Majority:
     _answer: str = field(default="", init=False)
 
     @property
+    def batch(self) -> bool:
+        """No: it answers at once."""
+        return False
+
+    @property
     def label(self) -> str:
         """Who answers."""
         return self.name

@@ -25,6 +25,14 @@ class Price:
         """
         return (self.prompt * prompt_tokens + self.reply * reply_tokens) / 1e6
 
+    def times(self, share: float) -> "Price":
+        """Return a share of the price: of a batch, where it costs a fraction.
+
+        >>> Price(0.15, 0.60).times(0.5)
+        Price(prompt=0.075, reply=0.3)
+        """
+        return Price(self.prompt * share, self.reply * share)
+
 
 FREE = Price(0.0, 0.0)
 
@@ -38,6 +46,11 @@ class Model(Protocol):
     @property
     def label(self) -> str:
         """Who answers, with the weights that do: "llama(SmolLM2-135M)"."""
+        ...
+
+    @property
+    def batch(self) -> bool:
+        """Whether its replies may take hours, so that all texts of a sweep should be put to it at once."""
         ...
 
     def check(self) -> None:
@@ -65,7 +78,7 @@ class Model(Protocol):
         ...
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
-        """Yield one reply a query as each arrives, in any order."""
+        """Return an iterator of one reply a query, as each arrives, in any order; work may begin before the first."""
         ...
 
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aiolimiter import AsyncLimiter
 from anyio import CapacityLimiter
 
+from noisyhealth.models.answer import is_answer
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -24,7 +26,7 @@ T = TypeVar("T")
 
 # Of a 429 that no waiting helps: https://platform.openai.com/docs/guides/error-codes
 _USED_UP = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
-_CONNECT_SECONDS = 15.0
+CONNECT_SECONDS = 15.0
 _CLOSE_SECONDS = 5.0
 
 
@@ -126,7 +128,7 @@ def client(pace: Pace, seconds: float, tokens: int) -> httpx2.AsyncClient:
                 except TimeoutError:
                     raise httpx2.ReadTimeout(f"no whole answer in {seconds} s", request=request) from None
             pace.observe(response.status_code, sent)
-            if response.is_success and not _is_answer(response):
+            if response.is_success and not is_answer(_json(response)):
                 # Retried by the OpenAI client as a broken connection is.
                 raise httpx2.DecodingError(f"the server sent no message but {response.text[:100]!r}", request=request)
             if used_up(response):
@@ -134,7 +136,7 @@ def client(pace: Pace, seconds: float, tokens: int) -> httpx2.AsyncClient:
             return response
 
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=pace.bound.most)
-    return Paced(timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)), limits=limits)
+    return Paced(timeout=httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)), limits=limits)
 
 
 def used_up(response: httpx2.Response) -> bool:
@@ -142,13 +144,6 @@ def used_up(response: httpx2.Response) -> bool:
     error = _json(response).get("error") if response.status_code in (400, 429) else None
     codes = {str(error.get("code")), str(error.get("type"))} if isinstance(error, dict) else set()
     return response.status_code == 402 or bool(codes & _USED_UP)
-
-
-def _is_answer(response: httpx2.Response) -> bool:
-    choices = _json(response).get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return isinstance(message, dict) and isinstance(message.get("content"), str | None)
 
 
 def _json(response: httpx2.Response) -> dict[str, Any]:

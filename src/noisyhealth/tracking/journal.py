@@ -77,10 +77,15 @@ class Writer:
 
     def put(self, key: str, label: str, request: Mapping[str, object], reply: Reply) -> None:
         """Keep a reply, unless it is an error or empty; the first one under a key stays."""
-        if reply.finish == "error" or not reply.text.strip():
+        if not is_answer(reply):
             return
         row = (key, label, json.dumps(request, ensure_ascii=False), json.dumps(asdict(reply), ensure_ascii=False))
         self.db.execute("insert or ignore into replies values (?, ?, ?, ?, ?)", (*row, time.time()))
+
+
+def is_answer(reply: Reply) -> bool:
+    """Return whether a reply is kept: it is neither an error nor empty."""
+    return reply.finish != "error" and bool(reply.text.strip())
 
 
 def for_query(reply: Reply, query: str) -> Reply:

@@ -60,6 +60,11 @@ class Encoder:
     _key: str | None = field(default=None, init=False, repr=False)
 
     @property
+    def batch(self) -> bool:
+        """No: it answers at once."""
+        return False
+
+    @property
     def label(self) -> str:
         """The name with the weights behind it."""
         return f"{self.name}({self.source.name})"

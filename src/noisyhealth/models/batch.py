@@ -1,0 +1,252 @@
+"""Texts handed to a provider all at once, for less money and replies within a day: OpenAI's batch API.
+
+Upload, create, poll, collect; https://platform.openai.com/docs/guides/batch. What was handed over is in `intent`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from tqdm import tqdm
+
+from noisyhealth.models import fault, lines, pace
+from noisyhealth.models.endpoint import Address
+from noisyhealth.models.intent import Intent, Intents
+from noisyhealth.records import Reply
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import APIError, OpenAI
+    from openai.types import Batch
+
+# Of one batch: https://platform.openai.com/docs/guides/batch, "Rate limits".
+MOST_REQUESTS = 50_000
+MOST_BYTES = 200_000_000
+
+_WINDOW: Final = "24h"  # the only one that there is
+_ENDED = {"completed", "failed", "expired", "cancelled"}
+_NO_BATCHES = "or give model.batch=false where the server has no batch API"
+# Why a batch was not begun, as codes of its errors, and what to do.
+_NOT_BEGUN = {
+    "billing_hard_limit_reached": fault.TOP_UP,
+    "insufficient_quota": fault.TOP_UP,
+    "token_limit_exceeded": "wait until the account's other batches are done, or raise its limit on waiting tokens",
+    "model_not_found": "check weights.gpt.endpoint.model",
+}
+
+
+def client(address: Address, seconds: float, retries: int) -> OpenAI:
+    """Return an OpenAI client that does not try again where an account has nothing left.
+
+    `seconds`: until a request is given up.
+    """
+    import httpx2
+    from openai import DefaultHttpxClient, OpenAI
+
+    def told(response: httpx2.Response) -> None:
+        if response.is_error:
+            response.read()
+            if pace.used_up(response):
+                response.headers["x-should-retry"] = "false"  # the OpenAI client obeys
+
+    timeout = httpx2.Timeout(seconds, connect=min(seconds, pace.CONNECT_SECONDS))
+    http = DefaultHttpxClient(timeout=timeout, event_hooks={"response": [told]})
+    return OpenAI(base_url=address.url, api_key=address.key, timeout=timeout, max_retries=retries, http_client=http)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of one model. `poll_seconds`: between two looks at one. `retries`: of creating one."""
+
+    opened: Callable[[], OpenAI]
+    peer: fault.Peer
+    intents: Intents
+    poll_seconds: float
+    retries: int
+
+    def ask(self, bodies: Mapping[str, Mapping[str, object]]) -> Iterator[Reply]:
+        """Hand over what no batch holds yet, and return an iterator of the replies, by batch, as each has ended.
+
+        `bodies`: requests by query. A query that a batch ended without has a reply with finish "error". Raises
+        RefusedError where the server refuses, or is not there; what it has is collected by the next call.
+        """
+        with self.opened() as made, self._telling(_NO_BATCHES):
+            held = self._handed_over(made, bodies)
+        return self._collected(held)
+
+    def _handed_over(self, made: OpenAI, bodies: Mapping[str, Mapping[str, object]]) -> dict[str, Intent]:
+        """Return the batch that has each query."""
+        with self.intents.lock():
+            held: dict[str, Intent] = {}
+            for intent in self._open(made):
+                if own := {key: intent for key in intent.keys if key in bodies and key not in held}:
+                    held |= own
+                    _say(f"{intent.batch}, handed over before, has {len(own):,} texts of {self.peer.label}.")
+            written = {key: lines.line(key, body) for key, body in bodies.items() if key not in held}
+            for part in lines.cut(written, MOST_REQUESTS, MOST_BYTES):
+                intent = self._submitted(made, part)
+                held |= dict.fromkeys(part, intent)
+                _say(
+                    f"{len(part):,} texts of {self.peer.label} are handed over as {intent.batch}; it may take "
+                    f"{_WINDOW}, and is looked after every {self.poll_seconds:g} s."
+                )
+        return held
+
+    def _open(self, made: OpenAI) -> list[Intent]:
+        """Return the intents that became batches; the others are dropped."""
+        intents = self.intents.read()
+        known = self._known(made) if any(not intent.batch for intent in intents) else {}
+        for at, intent in enumerate(intents):
+            if not intent.batch and intent.id in known:
+                intents[at] = replace(intent, batch=known[intent.id])
+                self.intents.write(intents[at])
+            elif not intent.batch:
+                self.intents.drop(intent)
+        return [intent for intent in intents if intent.batch]
+
+    def _known(self, made: OpenAI) -> dict[str, str]:
+        """Return the provider's batches by the intents that became them."""
+        return {(one.metadata or {}).get("intent", ""): one.id for one in made.batches.list(limit=100)}
+
+    def _submitted(self, made: OpenAI, part: Mapping[str, bytes]) -> Intent:
+        """Return the intent that became a batch."""
+        intent = Intent(uuid4().hex, self.intents.endpoint, tuple(part))
+        self.intents.write(intent)
+        file = made.files.create(file=("noisyhealth.jsonl", b"".join(part.values())), purpose="batch")
+        intent = replace(intent, batch=self._created(made, intent, file.id))
+        self.intents.write(intent)
+        return intent
+
+    def _created(self, made: OpenAI, intent: Intent, file: str) -> str:
+        """Return the name of a new batch.
+
+        The client may not repeat this by itself: where an answer was lost, the batch may be there.
+        """
+        import openai
+
+        once = made.with_options(max_retries=0)
+        for left in range(self.retries, -1, -1):
+            try:
+                return once.batches.create(
+                    input_file_id=file, endpoint=lines.ROUTE, completion_window=_WINDOW, metadata={"intent": intent.id}
+                ).id
+            except openai.APIError as error:
+                if not left or self.peer.advice(error):
+                    raise
+            time.sleep(self.poll_seconds)
+            if name := self._known(made).get(intent.id):
+                return name
+        raise AssertionError("the last try returns or raises")
+
+    def _collected(self, held: Mapping[str, Intent]) -> Iterator[Reply]:
+        """Yield the replies of the batches, of each when it has ended."""
+        waiting = {intent.id: intent for intent in held.values()}
+        try:
+            with self.opened() as made:
+                for batch, intent in self._endings(made, waiting):
+                    yield from self._replies(made, batch, intent, [key for key, of in held.items() if of is intent])
+        except KeyboardInterrupt:
+            names = ", ".join(intent.batch for intent in waiting.values())
+            _say(f"What was handed over ({names}) goes on at the provider; the same command collects it.", sys.stderr)
+            raise
+
+    def _endings(self, made: OpenAI, waiting: dict[str, Intent]) -> Iterator[tuple[Batch, Intent]]:
+        """Yield each batch when it has ended, and leave it out of those waited for when its replies are kept."""
+        import openai
+
+        lost = 0
+        while waiting:
+            for intent in tuple(waiting.values()):
+                try:
+                    batch = made.batches.retrieve(intent.batch)
+                    lost = 0
+                except openai.APIError as error:
+                    lost += 1
+                    if self.peer.advice(error) or lost >= fault.SILENT:
+                        with self._telling("", intent):
+                            raise
+                    continue
+                if batch.status in _ENDED:
+                    yield batch, intent
+                    del waiting[intent.id]
+            if waiting:
+                time.sleep(self.poll_seconds)
+
+    def _replies(self, made: OpenAI, batch: Batch, intent: Intent, keys: Sequence[str]) -> Iterator[Reply]:
+        """Yield what an ended batch has for queries, then forget that it has them."""
+        if batch.status == "failed":
+            self.intents.drop(intent)
+            raise self._not_begun(batch)
+        with self._telling("", intent):
+            rows = self._rows(made, batch)
+        refused: APIError | None = None
+        for key in keys:
+            found = (
+                lines.taken(key, rows[key]) if key in rows else f"{batch.id} is {batch.status} and has no line for it"
+            )
+            if isinstance(found, Reply):
+                yield replace(found, detail={**found.detail, "batch": batch.id})
+            elif isinstance(found, str):
+                yield Reply(key, "", "error", 0, 0, 0.0, {"error": self.peer.told(found), "batch": batch.id})
+            elif (end := fault.finish(found)) == "error" and self.peer.advice(found):
+                refused = found
+            else:
+                yield Reply(key, "", end, 0, 0, 0.0, {"error": self.peer.reason(found), "batch": batch.id})
+        # Whoever asks for more has kept the last reply.
+        if self.intents.settle(intent, set(keys)):
+            _delete(made, batch)
+        if refused is not None:
+            raise self.peer.refused(self.peer.reason(refused), self.peer.advice(refused))
+
+    def _rows(self, made: OpenAI, batch: Batch) -> dict[str, dict[str, Any]]:
+        """Return the lines of both files of a batch; where both have a query, the output counts."""
+        files = [file for file in (batch.error_file_id, batch.output_file_id) if file]
+        return {key: row for file in files for key, row in lines.read(made.files.content(file).content).items()}
+
+    def _not_begun(self, batch: Batch) -> Exception:
+        """Return why a batch was not begun, in the provider's words, and what to do."""
+        errors = (batch.errors and batch.errors.data) or []
+        said = "; ".join(f"{one.code}: {one.message}" for one in errors[:3]) or "no reason is given"
+        advice = next((_NOT_BEGUN[str(one.code)] for one in errors if one.code in _NOT_BEGUN), fault.SETTING)
+        return self.peer.refused(self.peer.told(f"{batch.id} failed: {said}"), advice)
+
+    @contextmanager
+    def _telling(self, otherwise: str, intent: Intent | None = None) -> Iterator[None]:
+        """Turn an error of the API into one that says what to do."""
+        import openai
+
+        try:
+            yield
+        except openai.APIError as error:
+            said, advice = self.peer.reason(error), self.peer.advice(error)
+            if fault.silence(error):
+                raise self.peer.silent(said, "start it or correct weights.gpt.endpoint.url") from None
+            if intent and getattr(error, "status_code", 0) == 404:
+                advice = (
+                    f"use a key of the project that {intent.batch} was handed over from, or delete "
+                    f"{self.intents.path(intent)} to ask its texts anew"
+                )
+            elif not advice:
+                advice = "wait until it is well"
+            raise self.peer.refused(said, f"{advice}, {otherwise}" if otherwise else advice) from None
+
+
+def _delete(made: OpenAI, batch: Batch) -> None:
+    """Delete a batch's files at the provider, if that can be done: nobody needs them any more."""
+    import openai
+
+    once = made.with_options(max_retries=0)
+    for file in (batch.input_file_id, batch.output_file_id, batch.error_file_id):
+        with suppress(openai.APIError):
+            if file:
+                once.files.delete(file)
+
+
+def _say(what: str, file: Any = None) -> None:
+    tqdm.write(what, file=file)
