@@ -42,7 +42,7 @@ _NOT_BEGUN = {
 
 
 def client(address: Address, seconds: float, retries: int) -> OpenAI:
-    """Return an OpenAI client that does not try again where an account has nothing left.
+    """Return an OpenAI client that turns away what is no answer, and does not try again on a used-up account.
 
     `seconds`: until a request is given up.
     """
@@ -50,10 +50,14 @@ def client(address: Address, seconds: float, retries: int) -> OpenAI:
     from openai import DefaultHttpxClient, OpenAI
 
     def told(response: httpx2.Response) -> None:
-        if response.is_error:
-            response.read()
-            if pace.used_up(response):
-                response.headers["x-should-retry"] = "false"  # the OpenAI client obeys
+        response.read()
+        if pace.used_up(response):
+            response.headers["x-should-retry"] = "false"  # the OpenAI client obeys
+        if response.is_success and not _is_thing(response):
+            # Retried by the OpenAI client as a broken connection is.
+            raise httpx2.DecodingError(
+                f"the server sent no batch but {response.text[:100]!r}", request=response.request
+            )
 
     timeout = httpx2.Timeout(seconds, connect=min(seconds, pace.CONNECT_SECONDS))
     http = DefaultHttpxClient(timeout=timeout, event_hooks={"response": [told]})
@@ -235,6 +239,17 @@ class Batches:
             elif not advice:
                 advice = "wait until it is well"
             raise self.peer.refused(said, f"{advice}, {otherwise}" if otherwise else advice) from None
+
+
+def _is_thing(response: httpx2.Response) -> bool:
+    """Return whether there is something with a name in a response, a list, or, where a file was asked for, its lines.
+
+    A page of a proxy taken for a file would lose replies that are paid for.
+    """
+    if response.url.path.endswith("/content"):
+        return response.content.lstrip()[:1] in (b"{", b"")
+    content = pace.content(response)
+    return isinstance(content.get("id"), str) or isinstance(content.get("data"), list)
 
 
 def _delete(made: OpenAI, batch: Batch) -> None:

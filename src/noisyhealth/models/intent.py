@@ -66,6 +66,11 @@ class Intents:
             file.flush()
             os.fsync(file.fileno())
         os.replace(path.with_suffix(".new"), path)
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the new name, too, must outlive a power cut
+        finally:
+            os.close(folder)
 
     def drop(self, intent: Intent) -> None:
         """Forget an intent."""

@@ -128,7 +128,7 @@ def client(pace: Pace, seconds: float, tokens: int) -> httpx2.AsyncClient:
                 except TimeoutError:
                     raise httpx2.ReadTimeout(f"no whole answer in {seconds} s", request=request) from None
             pace.observe(response.status_code, sent)
-            if response.is_success and not is_answer(_json(response)):
+            if response.is_success and not is_answer(content(response)):
                 # Retried by the OpenAI client as a broken connection is.
                 raise httpx2.DecodingError(f"the server sent no message but {response.text[:100]!r}", request=request)
             if used_up(response):
@@ -139,20 +139,20 @@ def client(pace: Pace, seconds: float, tokens: int) -> httpx2.AsyncClient:
     return Paced(timeout=httpx2.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)), limits=limits)
 
 
-def used_up(response: httpx2.Response) -> bool:
-    """Return whether the account behind the key has nothing left."""
-    error = _json(response).get("error") if response.status_code in (400, 429) else None
-    codes = {str(error.get("code")), str(error.get("type"))} if isinstance(error, dict) else set()
-    return response.status_code == 402 or bool(codes & _USED_UP)
-
-
-def _json(response: httpx2.Response) -> dict[str, Any]:
+def content(response: httpx2.Response) -> dict[str, Any]:
     """Return the object in a response, an empty one where there is none."""
     try:
-        content = response.json()
+        found = response.json()
     except ValueError:
         return {}
-    return content if isinstance(content, dict) else {}
+    return found if isinstance(found, dict) else {}
+
+
+def used_up(response: httpx2.Response) -> bool:
+    """Return whether the account behind the key has nothing left."""
+    error = content(response).get("error") if response.status_code in (400, 429) else None
+    codes = {str(error.get("code")), str(error.get("type"))} if isinstance(error, dict) else set()
+    return response.status_code == 402 or bool(codes & _USED_UP)
 
 
 @dataclass(frozen=True)
