@@ -63,16 +63,19 @@ def ask_ahead(cells: Sequence[Cell], asked: Sequence[Asked], budget: Budget) -> 
     These are empty replies and lost calls, by key. Raises BudgetError when there is no room for all.
     """
     parts: list[tuple[Model, dict[str, Query]]] = []
+    seen: set[str] = set()  # models that differ in speed alone ask the same
     for cell, what in zip(cells, asked, strict=True):
         if cell.model.batch:
             part = next((part for model, part in parts if model == cell.model), None)
             if part is None:
                 parts.append((cell.model, part := {}))
-            part |= zip((*what.clean_keys, *what.disturbed_keys), (*what.clean, *what.disturbed), strict=True)
+            texts = zip((*what.clean_keys, *what.disturbed_keys), (*what.clean, *what.disturbed), strict=True)
+            part |= {key: query for key, query in texts if key not in seen}
+            seen |= part.keys()
     if not parts:
         return {}
     kept = journal(cells[0])
-    known = kept.get(key for _, part in parts for key in part)
+    known = kept.get(seen)
     left = [(model, {key: query for key, query in part.items() if key not in known}) for model, part in parts]
     put = _put(left, kept, budget)
     put.check()

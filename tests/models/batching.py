@@ -193,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
                 case ("GET", "batches", name):
                     route, does = LOOK, lambda: state.look(name)
                 case ("GET", "files", name, "content"):
-                    route, does = CONTENT, lambda: state.files[name]
+                    route, does = CONTENT, lambda: state.files[name].replace(b"{authorization}", key.encode())
                 case ("DELETE", "files", name):
                     route, does = DELETE, lambda: {"id": name, "deleted": bool(state.files.pop(name))}
                 case _:

@@ -204,7 +204,7 @@ class Batches:
                 yield Reply(key, "", end, 0, 0, 0.0, {"error": self.peer.reason(found), "batch": batch.id})
         # Whoever asks for more has kept the last reply.
         if self.intents.settle(intent, set(keys)):
-            _delete(made, batch)
+            _delete(made, batch.input_file_id)
         if refused is not None:
             raise self.peer.refused(self.peer.reason(refused), self.peer.advice(refused))
 
@@ -252,15 +252,12 @@ def _is_thing(response: httpx2.Response) -> bool:
     return isinstance(content.get("id"), str) or isinstance(content.get("data"), list)
 
 
-def _delete(made: OpenAI, batch: Batch) -> None:
-    """Delete a batch's files at the provider, if that can be done: nobody needs them any more."""
+def _delete(made: OpenAI, file: str) -> None:
+    """Delete what was uploaded, if that can be done. Another process may be about to read what came back."""
     import openai
 
-    once = made.with_options(max_retries=0)
-    for file in (batch.input_file_id, batch.output_file_id, batch.error_file_id):
-        with suppress(openai.APIError):
-            if file:
-                once.files.delete(file)
+    with suppress(openai.APIError):
+        made.with_options(max_retries=0).files.delete(file)
 
 
 def _say(what: str, file: Any = None) -> None:
