@@ -67,6 +67,13 @@ def processes(server: Faulty) -> Iterator[subprocess.Popen[str]]:
         started.stdin.close()
 
 
+def wait_for_calls(server: Faulty, count: int, child: int) -> None:
+    """Wait for so many calls in all; raises ProcessLookupError when the process is gone before."""
+    while len(server.calls) < count:
+        os.kill(child, 0)
+        time.sleep(0.001)
+
+
 def kept(journal: Path) -> dict[str, str]:
     """Return the replies of a journal by the texts they answer."""
     if not journal.exists():
@@ -98,8 +105,9 @@ def test_200_kills_lose_nothing_and_double_nothing_beyond_what_was_under_way(
             processes.stdin.flush()
             child = int(lines(processes.stdout))
             if kills < KILLS:
-                time.sleep(random.uniform(0, 0.35))
                 with suppress(ProcessLookupError):  # it was faster
+                    wait_for_calls(server, before + random.randrange(60), child)
+                    time.sleep(random.uniform(0, 0.02))
                     os.kill(child, signal.SIGKILL)
             status = int(lines(processes.stdout))
             asked_now = [text for _, text, _ in server.calls[before:]]
