@@ -136,11 +136,13 @@ def test_a_baseline_that_is_named_three_times_runs_once(failing: Faulty) -> None
     assert Counter(name for name in names if name.endswith("none")).total() == 1
 
 
-def test_a_refused_key_is_seen_nowhere(refused: Faulty, shared_cache: Path) -> None:
-    assert refused.authorisations == {f"Bearer {KEY}"}
-    assert KEY not in refused.ended.stdout + refused.ended.stderr
-    assert files_with(KEY, refused.folder, shared_cache) == []
-    assert files_with("gpt-4o-mini", refused.folder, shared_cache) != [], "the search finds what is there"
+@pytest.mark.parametrize("sweep", ["failing", "refused"])  # the one has finished cells too
+def test_a_key_is_in_nothing_that_a_sweep_wrote(sweep: str, request: pytest.FixtureRequest, shared_cache: Path) -> None:
+    swept: Faulty = request.getfixturevalue(sweep)
+    assert swept.authorisations == {f"Bearer {KEY}"}
+    assert KEY not in swept.ended.stdout + swept.ended.stderr
+    assert files_with(KEY, swept.folder, shared_cache) == []
+    assert files_with("gpt-4o-mini", swept.folder, shared_cache) != [], "the search finds what is there"
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -8,7 +8,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from noisyhealth.models import causal
-from noisyhealth.models.causal import CausalLM, Decoding, Generated
+from noisyhealth.models.causal import CausalLM
+from noisyhealth.models.decoding import Decoding, Generated, pick
 from noisyhealth.models.local import until
 
 SHOTS = "Say how the writer feels.\n\nMessage: all clear after my scan!\nAnswer: positive\n\n"
@@ -156,7 +157,7 @@ def test_text_ends_at_the_first_stop_string(lm: CausalLM) -> None:
 
 def test_a_penalty_lowers_what_was_written_before_by_its_count() -> None:
     following = torch.tensor([[1.0, 0.9, 0.0], [1.0, 0.9, 0.0]])
-    picked = causal._pick(following, [[0], [0, 1, 1]], Decoding(max_tokens=1, frequency_penalty=0.5), [])
+    picked = pick(following, [[0], [0, 1, 1]], Decoding(max_tokens=1, frequency_penalty=0.5), [])
     assert picked.tolist() == [1, 0]
 
 

@@ -8,7 +8,8 @@ import torch
 import transformers
 
 from noisyhealth.models import prefix
-from noisyhealth.models.causal import CausalLM, Decoding
+from noisyhealth.models.causal import CausalLM
+from noisyhealth.models.decoding import Decoding
 
 SMALL = {
     "vocab_size": 97,

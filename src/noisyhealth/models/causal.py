@@ -11,10 +11,11 @@ import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
+
+from noisyhealth.models.decoding import Decoding, Generated, Tokens, chance, pick
 
 if TYPE_CHECKING:
     import torch
@@ -22,33 +23,9 @@ if TYPE_CHECKING:
 
     from noisyhealth.models.prefix import Prefix
 
-Tokens: TypeAlias = list[int]
-
+# What decides a likelihood or a text, besides weights and libraries.
+CODE = ("models/causal.py", "models/decoding.py", "models/prefix.py")
 _PADDING = 8  # tokens: another batch costs more
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """Tokens written for prompt `index`; `finish` is "stop" or "length"."""
-
-    index: int
-    tokens: Tokens
-    finish: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decoding:
-    """How text is written, in the terms of the chat-completions API.
-
-    `max_tokens`: at most. `stop`: strings that end it. `temperature`: 0 takes the likeliest token.
-    `frequency_penalty`: taken from a token's logit for each time it was written, against loops.
-    """
-
-    max_tokens: int
-    stop: tuple[str, ...] = ()
-    temperature: float = 0.0
-    frequency_penalty: float = 0.0
-    seed: int = 0
 
 
 @dataclass
@@ -171,10 +148,10 @@ class CausalLM:
 
         state = self._start(prompts)
         rows, written = list(batch), {i: list[int]() for i in batch}
-        chance = {i: _chance(decoding.seed, prompt) for i, prompt in zip(batch, prompts, strict=True)}
+        drawn_from = {i: chance(decoding.seed, prompt) for i, prompt in zip(batch, prompts, strict=True)}
         for _ in range(decoding.max_tokens):
             following = self._step(state, 1)[:, -1]
-            tokens = _pick(following, [written[row] for row in rows], decoding, [chance[row] for row in rows])
+            tokens = pick(following, [written[row] for row in rows], decoding, [drawn_from[row] for row in rows])
             keep = []
             for at, (row, token) in enumerate(zip(rows, tokens.tolist(), strict=True)):
                 ended = token in self._ends
@@ -222,31 +199,6 @@ class _State:
         """Return the state of some rows; the others are gone from the cache."""
         self.cache.batch_select_indices(rows)
         return _State(self.ids[rows], self.mask[rows], self.positions[rows], self.cache, self.prefix)
-
-
-def _pick(
-    following: torch.Tensor, written: Sequence[Tokens], decoding: Decoding, chance: Sequence[torch.Generator]
-) -> torch.Tensor:
-    """Return one token a row from the log-probabilities of the next one, drawn from the row's own chance."""
-    import torch
-
-    if decoding.frequency_penalty:
-        for row, tokens in enumerate(written):
-            for token in tokens:
-                following[row, token] -= decoding.frequency_penalty
-    if decoding.temperature == 0:
-        return following.argmax(-1)
-    likely = (following / decoding.temperature).softmax(-1).cpu()  # where the generators are
-    drawn = [torch.multinomial(row, 1, generator=own) for row, own in zip(likely, chance, strict=True)]
-    return torch.cat(drawn).to(following.device)
-
-
-def _chance(seed: int, prompt: Tokens) -> torch.Generator:
-    """Return a prompt's own source of random numbers: what is drawn does not depend on its batch."""
-    import torch
-
-    key = blake2b(f"{seed} {prompt}".encode(), digest_size=8).digest()
-    return torch.Generator().manual_seed(int.from_bytes(key) >> 1)
 
 
 def _common_beginning(prompts: Sequence[Tokens]) -> Tokens:

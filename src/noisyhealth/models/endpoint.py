@@ -134,7 +134,7 @@ class Loopback:
     @property
     def identity(self) -> str:
         """The weights' identity, the number format and the libraries they are computed with, and the server's code."""
-        code = version.of("models/loopback.py", "models/causal.py", "models/prefix.py")
+        code = version.of("models/loopback.py", *causal.CODE)
         return f"{self.source.identity} {causal.pick_dtype(self.dtype)} {causal.runtime()} on loopback by {code}"
 
     def check(self) -> None:

@@ -6,6 +6,7 @@ Labels are chosen by log-likelihood, free answers are generated.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ from statistics import fmean
 from noisyhealth import version
 from noisyhealth.errors import ConfigError
 from noisyhealth.models import causal
-from noisyhealth.models.causal import CausalLM, Decoding, Tokens
+from noisyhealth.models.causal import CausalLM
+from noisyhealth.models.decoding import Decoding, Tokens
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source, as_mapping
 from noisyhealth.records import Example, Query, Reply, Training
@@ -103,7 +105,7 @@ class Local:
             "calibration": self.calibration,
             **({"calibrated_on": _hash(self._neutral)} if self.calibration == "batch" else {}),
             "runtime": causal.runtime(),
-            "code": version.of("models/local.py", "models/causal.py", "models/prefix.py"),
+            "code": version.of("models/local.py", *causal.CODE),
         }
 
     def request(self, query: Query) -> Mapping[str, object]:
@@ -150,7 +152,11 @@ class Local:
             rows = [scores for _, scores in lm.likelihoods(prompts, options)]
             shares = rows if self.calibration == "content-free" else [_shares(row) for row in rows]
             means = [fmean(column) for column in zip(*shares, strict=True)]
-            _priors[key] = means if self.calibration == "content-free" else [math.log(mean) for mean in means]
+            _priors[key] = (
+                means
+                if self.calibration == "content-free"
+                else [math.log(max(mean, sys.float_info.min)) for mean in means]
+            )
         return _priors[key]
 
     def _write(self, queries: Sequence[Query]) -> Iterator[Reply]:

@@ -27,7 +27,7 @@ from uuid import uuid4
 from filelock import FileLock
 
 from noisyhealth.errors import WeightsError
-from noisyhealth.models.causal import Decoding
+from noisyhealth.models.decoding import Decoding
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
