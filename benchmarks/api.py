@@ -21,12 +21,12 @@ from statistics import median
 
 from openai import AsyncOpenAI
 
-from noisyhealth.models.chat import Chat
-from noisyhealth.models.endpoint import Remote
+from noisyhealth.models.chat.chat import Chat
+from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.records import Query, Training
 from noisyhealth.text.prompt import Prompt, Wording
 
-SERVER = Path(__file__).parents[1] / "tests" / "models" / "faulty.py"
+SERVER = Path(__file__).parents[1] / "tests" / "models" / "chat" / "faulty.py"
 WARM = 500  # replies after which memory is looked at
 
 

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from noisyhealth import settings
-from noisyhealth.models import causal
-from noisyhealth.models.causal import CausalLM
-from noisyhealth.models.local import Local
+from noisyhealth.models.local import causal
+from noisyhealth.models.local.causal import CausalLM
+from noisyhealth.models.local.local import Local
 from noisyhealth.records import Example, Query, Training
 from noisyhealth.tasks.classification import Classification
 

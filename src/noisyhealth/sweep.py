@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from noisyhealth import calls, evidence, experiment, plan, settings, show, study
 from noisyhealth.errors import BudgetError, ConfigError, NoisyHealthError, RefusedError
-from noisyhealth.models import loopback
+from noisyhealth.models.chat import loopback
 from noisyhealth.models.model import Model
 from noisyhealth.settings import Cell
 from noisyhealth.study import FAILED, KILLED, MISSING, REUSED, Asked, Ledger, Record

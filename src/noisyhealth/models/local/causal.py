@@ -15,16 +15,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noisyhealth.models.decoding import Decoding, Generated, Tokens, chance, pick
+from noisyhealth.models.local.decoding import Decoding, Generated, Tokens, chance, pick
 
 if TYPE_CHECKING:
     import torch
     from transformers import Cache
 
-    from noisyhealth.models.prefix import Prefix
+    from noisyhealth.models.local.prefix import Prefix
 
 # What decides a likelihood or a text, besides weights and libraries.
-CODE = ("models/causal.py", "models/decoding.py", "models/prefix.py")
+CODE = ("models/local/causal.py", "models/local/decoding.py", "models/local/prefix.py")
 _PADDING = 8  # tokens: another batch costs more
 
 
@@ -94,7 +94,7 @@ class CausalLM:
         import torch
         from transformers import DynamicCache
 
-        from noisyhealth.models.prefix import Prefix
+        from noisyhealth.models.local.prefix import Prefix
 
         rests = [p[len(self._prefix) :] for p in prompts]
         width, device = max(map(len, rests)), self.model.device
@@ -242,7 +242,7 @@ def load(folder: Path, dtype: str, batch_tokens: int, batch_size: int) -> Causal
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
-    from noisyhealth.models import prefix
+    from noisyhealth.models.local import prefix
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -18,13 +18,13 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from noisyhealth.errors import WeightsError
-from noisyhealth.models import loopback
-from noisyhealth.models.loopback import Served
+from noisyhealth.models.chat import loopback
+from noisyhealth.models.chat.loopback import Served
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from noisyhealth.models import loopback
+from noisyhealth.models.chat import loopback
 served = loopback.Served(Path(sys.argv[1]), "SmolLM2-135M", "float32", 512, 4)
 urls = [loopback.ensure(served, sys.argv[2]) for _ in range(2)]
 print(*urls, flush=True)

@@ -7,10 +7,10 @@ import torch
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from noisyhealth.models import causal
-from noisyhealth.models.causal import CausalLM
-from noisyhealth.models.decoding import Decoding, Generated, pick
-from noisyhealth.models.local import until
+from noisyhealth.models.local import causal
+from noisyhealth.models.local.causal import CausalLM
+from noisyhealth.models.local.decoding import Decoding, Generated, pick
+from noisyhealth.models.local.local import until
 
 SHOTS = "Say how the writer feels.\n\nMessage: all clear after my scan!\nAnswer: positive\n\n"
 TEXTS = [

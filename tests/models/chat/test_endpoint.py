@@ -3,7 +3,7 @@
 import pytest
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.models.endpoint import Remote
+from noisyhealth.models.chat.endpoint import Remote
 
 SECRET = "sEcr3t-0123456789"
 

@@ -24,9 +24,9 @@ from omegaconf import DictConfig
 
 from noisyhealth import experiment, plan
 from noisyhealth.errors import CallError, ConfigError, RefusedError
-from noisyhealth.models import batch
-from noisyhealth.models.chat import Chat
-from noisyhealth.models.endpoint import Remote
+from noisyhealth.models.chat import batch
+from noisyhealth.models.chat.chat import Chat
+from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.models.model import FREE, Price, reply_key
 from noisyhealth.records import Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording
@@ -381,7 +381,7 @@ from pathlib import Path
 import openai
 from hydra.utils import instantiate
 from noisyhealth import experiment, settings
-from noisyhealth.models.endpoint import Remote
+from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Query, Training
 from noisyhealth.text.prompt import Prompt, Wording
@@ -423,7 +423,7 @@ def shared() -> Iterator[Batching]:
 
 @pytest.fixture(scope="module")
 def processes(shared: Batching) -> Iterator[subprocess.Popen[str]]:
-    conf = str(Path(__file__).parents[2] / "conf")
+    conf = str(Path(__file__).parents[3] / "conf")
     command = [sys.executable, "-c", PROCESSES, conf, shared.url, str(TEXTS)]
     environment = {**os.environ, "OPENAI_API_KEY": KEY}
     with subprocess.Popen(

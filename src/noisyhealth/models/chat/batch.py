@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from tqdm import tqdm
 
-from noisyhealth.models import fault, lines, pace
-from noisyhealth.models.endpoint import Address
-from noisyhealth.models.intent import Intent, Intents
+from noisyhealth.models.chat import fault, lines, pace
+from noisyhealth.models.chat.endpoint import Address
+from noisyhealth.models.chat.intent import Intent, Intents
 from noisyhealth.records import Reply
 
 if TYPE_CHECKING:

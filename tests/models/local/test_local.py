@@ -8,7 +8,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.models.local import Local
+from noisyhealth.models.local.local import Local
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Wording
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aiolimiter import AsyncLimiter
 from anyio import CapacityLimiter
 
-from noisyhealth.models.answer import is_answer
+from noisyhealth.models.chat.answer import is_answer
 
 if TYPE_CHECKING:
     import httpx2

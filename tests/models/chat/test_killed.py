@@ -25,7 +25,7 @@ from pathlib import Path
 import openai
 from hydra.utils import instantiate
 from noisyhealth import experiment, settings
-from noisyhealth.models.endpoint import Remote
+from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Query, Training
 from noisyhealth.text.prompt import Prompt, Wording
@@ -59,7 +59,7 @@ def server() -> Iterator[Faulty]:
 
 @pytest.fixture(scope="module")
 def processes(server: Faulty) -> Iterator[subprocess.Popen[str]]:
-    conf = str(Path(__file__).parents[2] / "conf")
+    conf = str(Path(__file__).parents[3] / "conf")
     command = [sys.executable, "-c", PROCESSES, conf, server.url, str(TEXTS), str(CONCURRENCY)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
         yield started

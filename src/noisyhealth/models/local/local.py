@@ -16,9 +16,9 @@ from statistics import fmean
 
 from noisyhealth import version
 from noisyhealth.errors import ConfigError
-from noisyhealth.models import causal
-from noisyhealth.models.causal import CausalLM
-from noisyhealth.models.decoding import Decoding, Tokens
+from noisyhealth.models.local import causal
+from noisyhealth.models.local.causal import CausalLM
+from noisyhealth.models.local.decoding import Decoding, Tokens
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source, as_mapping
 from noisyhealth.records import Example, Query, Reply, Training
@@ -105,7 +105,7 @@ class Local:
             "calibration": self.calibration,
             **({"calibrated_on": _hash(self._neutral)} if self.calibration == "batch" else {}),
             "runtime": causal.runtime(),
-            "code": version.of("models/local.py", *causal.CODE),
+            "code": version.of("models/local/local.py", *causal.CODE),
         }
 
     def request(self, query: Query) -> Mapping[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from noisyhealth.models import answer, fault
+from noisyhealth.models.chat import answer, fault
 from noisyhealth.records import Reply
 
 if TYPE_CHECKING:

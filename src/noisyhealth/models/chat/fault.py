@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from noisyhealth.errors import RefusedError
-from noisyhealth.models import pace
+from noisyhealth.models.chat import pace
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError

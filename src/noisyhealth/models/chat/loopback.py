@@ -1,6 +1,6 @@
 """An OpenAI-compatible server over embedded weights, on loopback, for the time of one sweep.
 
-    python -m noisyhealth.models.loopback FOLDER --name SmolLM2-135M --owner PID --state FILE
+    python -m noisyhealth.models.chat.loopback FOLDER --name SmolLM2-135M --owner PID --state FILE
 
 It answers `/v1/chat/completions` and `/v1/models` in batches. It ends when its owner does, however
 that ended. It stands for a real server so that the same client code runs as against OpenAI.
@@ -27,7 +27,7 @@ from uuid import uuid4
 from filelock import FileLock
 
 from noisyhealth.errors import WeightsError
-from noisyhealth.models.decoding import Decoding
+from noisyhealth.models.local.decoding import Decoding
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -102,7 +102,7 @@ def _alive(pid: int) -> bool:
 def _start(served: Served, state: Path) -> str:
     """Start a server and wait until it has written its address."""
     log = state.with_suffix(".log")
-    command = [sys.executable, "-m", "noisyhealth.models.loopback", str(served.folder), "--name", served.name]
+    command = [sys.executable, "-m", "noisyhealth.models.chat.loopback", str(served.folder), "--name", served.name]
     command += ["--dtype", served.dtype, "--batch-tokens", str(served.batch_tokens)]
     command += ["--batch-size", str(served.batch_size), "--owner", str(owner()), "--state", str(state)]
     with log.open("wb") as out:
@@ -124,7 +124,7 @@ class _Batcher:
     """Takes requests one by one, answers those that wait together in one batch."""
 
     def __init__(self, served: Served) -> None:
-        from noisyhealth.models import causal
+        from noisyhealth.models.local import causal
 
         dtype = causal.pick_dtype(served.dtype)
         self.lm = causal.load(served.folder, dtype, served.batch_tokens, served.batch_size)
@@ -169,7 +169,7 @@ class _Batcher:
         return tokens
 
     def _generate(self, calls: list[_Call], prompts: list[list[int]], loop: asyncio.AbstractEventLoop) -> None:
-        from noisyhealth.models.local import until
+        from noisyhealth.models.local.local import until
 
         try:
             decoding, tokenizer = calls[0].decoding, self.lm.tokenizer

@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from noisyhealth import version
 from noisyhealth.errors import ConfigError, WeightsError
-from noisyhealth.models import causal, loopback
+from noisyhealth.models.chat import loopback
+from noisyhealth.models.local import causal
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source
 
@@ -134,7 +135,7 @@ class Loopback:
     @property
     def identity(self) -> str:
         """The weights' identity, the number format and the libraries they are computed with, and the server's code."""
-        code = version.of("models/loopback.py", *causal.CODE)
+        code = version.of("models/chat/loopback.py", *causal.CODE)
         return f"{self.source.identity} {causal.pick_dtype(self.dtype)} {causal.runtime()} on loopback by {code}"
 
     def check(self) -> None:

@@ -7,9 +7,9 @@ import pytest
 import torch
 import transformers
 
-from noisyhealth.models import prefix
-from noisyhealth.models.causal import CausalLM
-from noisyhealth.models.decoding import Decoding
+from noisyhealth.models.local import prefix
+from noisyhealth.models.local.causal import CausalLM
+from noisyhealth.models.local.decoding import Decoding
 
 SMALL = {
     "vocab_size": 97,

@@ -1,6 +1,6 @@
 """A chat-completions server on loopback that fails by seed, counts what it did, and otherwise echoes.
 
-    python tests/models/faulty.py --latency 0.05
+    python tests/models/chat/faulty.py --latency 0.05
 
 serves without a fault, says its address and ends with its standard input.
 """

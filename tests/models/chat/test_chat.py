@@ -19,9 +19,9 @@ from omegaconf import DictConfig
 
 from noisyhealth import experiment
 from noisyhealth.errors import CallError, ConfigError, RefusedError, WeightsError
-from noisyhealth.models.chat import Chat
-from noisyhealth.models.endpoint import Remote
-from noisyhealth.models.fault import masked
+from noisyhealth.models.chat.chat import Chat
+from noisyhealth.models.chat.endpoint import Remote
+from noisyhealth.models.chat.fault import masked
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Outcome, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording

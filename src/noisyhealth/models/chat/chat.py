@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noisyhealth.errors import ConfigError, RefusedError
-from noisyhealth.models import answer, fault, pace
-from noisyhealth.models.batch import Batches
-from noisyhealth.models.batch import client as batch_client
-from noisyhealth.models.endpoint import Address, Endpoint, Loopback
-from noisyhealth.models.intent import Intents
+from noisyhealth.models.chat import answer, fault, pace
+from noisyhealth.models.chat.batch import Batches
+from noisyhealth.models.chat.batch import client as batch_client
+from noisyhealth.models.chat.endpoint import Address, Endpoint, Loopback
+from noisyhealth.models.chat.intent import Intents
 from noisyhealth.models.model import Price
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Prompt, Wording

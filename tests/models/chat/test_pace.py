@@ -5,7 +5,7 @@ from threading import enumerate as threads
 
 import pytest
 
-from noisyhealth.models.pace import Bound, Budget, Pace, in_background
+from noisyhealth.models.chat.pace import Bound, Budget, Pace, in_background
 
 
 def after(most: int, events: str) -> Bound:
