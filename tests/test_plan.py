@@ -43,6 +43,18 @@ def test_a_plan_of_a_paid_model_needs_no_key_and_gives_money_as_a_range(command:
     [line] = [line for line in ended.stdout.splitlines() if line.startswith("│ gpt(gpt-4o-mini)")]
     low, high = (float(part) for part in line.strip("│").split("│")[-1].split("to"))
     assert 0 <= low < high < 0.1
+    assert "Before it can run: gpt-4o-mini needs the environment variable OPENAI_API_KEY" in ended.stdout
+
+
+def test_a_plan_counts_no_tokens_for_labels_that_are_chosen(command: Callable[..., Ended]) -> None:
+    ended = command(
+        "run.py", "-m", "model=llama", "task=sentiment,qa", "perturb=none", "data.split.test=6", "plan=true"
+    )
+    assert ended.returncode == 0, ended.stderr
+    [line] = [line for line in ended.stdout.splitlines() if line.startswith("│ llama")]
+    written = [cell.strip() for cell in line.strip("│").split("│")][6]
+    low, high = written.split(" to ")
+    assert (low, int(high) % 6) == ("6", 0), "only the six questions are answered in words"
 
 
 def test_a_budget_of_calls_holds_over_the_sweep_and_the_same_command_goes_on(command: Callable[..., Ended]) -> None:

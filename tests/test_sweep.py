@@ -171,6 +171,9 @@ def test_a_secret_in_an_address_reaches_no_file_and_no_screen(
         (["model=majority", "perturb=typo,redact", "level=low", "~keep.redact", "~perturb.levels.low"], "has no level"),
         (["model=majority,llama", "prompt.shots=5000"], "prompt.shots=5000, but the pool for prompts holds"),
         (["model=majority,llama", "prompt=json"], "prompt.format=json_schema is for a server"),
+        (["model=majority,gpt", "prompt=json"], "the embedded one does not: give prompt=study"),
+        (["model=majority,gpt", "model.batch=true"], "the embedded server has none: give model.batch=false"),
+        (["model=majority", "repeat=0,-1"], "repeat=-1: give a whole number of 0 or more"),
         (["model=majority,gpt", "prompt.format=xml"], "prompt.format='xml' of prompt study: give text or json_schema"),
         (["model=majority", "level=low,lowest"], "Could not find 'level/lowest'"),
         (["model=majority", "level=low,mid", "+perturb.foo=1"], "unexpected keyword argument 'foo'"),
@@ -180,6 +183,9 @@ def test_a_secret_in_an_address_reaches_no_file_and_no_screen(
         "no such level of a perturbation",
         "too many shots",
         "no schema here",
+        "no schema there",
+        "no batches here",
+        "no such repeat",
         "no such format",
         "no such level",
         "no such setting",
@@ -195,15 +201,6 @@ def test_a_command_that_cannot_be_run_is_told_in_a_sentence_before_any_work(
     assert "Warning" not in ended.stderr
     assert ended.stdout == ""
     assert not (workspace / "mlflow.db").exists(), "no run is made"
-
-
-def test_a_schema_that_the_embedded_server_cannot_hold_to_ends_the_sweep_in_a_sentence(run: Command) -> None:
-    ended = run("-m", "model=gpt", "prompt=json", "perturb=none,typo", "level=low", "data.split.test=6", "study=json")
-    assert ended.returncode == 1
-    assert Counter(table(ended).values()) == {"failed": 1, "not run": 1}
-    [told] = [line for line in ended.stderr.splitlines() if line.startswith("Stopped: ")]
-    assert "this server does not support response_format: give prompt.format=text" in told
-    assert "change the setting that it names, under model, prompt or weights.gpt" in told
 
 
 def test_a_single_cell_that_is_done_says_so(nine: Study, run: Command) -> None:

@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
+from tqdm import tqdm
+
 from noisyhealth import plan
 from noisyhealth.errors import BudgetError, CallError
 from noisyhealth.models.model import FREE, Model
@@ -112,7 +114,7 @@ def _put(parts: Sequence[tuple[Model, Mapping[str, Query]]], journal: Journal, b
             arriving = model.predict([replace(query, id=key) for key, query in granted.items()])
             under_way.append((model, granted, replied, arriving))
         for model, granted, replied, arriving in under_way:
-            for reply in arriving:
+            for reply in tqdm(arriving, model.label, len(granted), leave=False, unit="text", disable=None):
                 replied(reply)
                 writer.put(reply.id, model.label, model.request(granted[reply.id]), reply)
                 replies[reply.id] = reply

@@ -93,10 +93,11 @@ class Cost:
 
 
 def cost(model: Model, query: Query) -> Cost:
-    """Return what one call takes, by its length and by the limit on the reply."""
-    size = characters(model.request(query))
-    limit = model.signature().get("max_tokens")
-    return Cost(Range(size / _MOST, size / _FEWEST), Range(1, limit if isinstance(limit, int) else 1))
+    """Return what one call takes, by its length and the limit on the reply; a label that is chosen is not written."""
+    request, limit = model.request(query), model.signature().get("max_tokens")
+    size = characters(request)
+    reply = Range(1, limit) if isinstance(limit, int) and not request.get("options") else Range(0, 0)
+    return Cost(Range(size / _MOST, size / _FEWEST), reply)
 
 
 def characters(request: Mapping[str, object]) -> int:

@@ -76,8 +76,8 @@ def cell(cfg: DictConfig) -> Cell:
         weights=str(cfg.weights.name),
         prompt=str(cfg.prompt.name),
         design=design(cfg),
-        seed=int(cfg.seed),
-        repeat=int(cfg.repeat),
+        seed=_count(cfg, "seed"),
+        repeat=_count(cfg, "repeat"),
         cache=str(cfg.cache),
         store=store(cfg),
         resolved=_plain(cfg),
@@ -122,6 +122,13 @@ def budget(cfg: DictConfig, path: Path) -> Budget:
 
 
 _store = cache(Store)  # opening one takes half a second
+
+
+def _count(cfg: DictConfig, name: str) -> int:
+    """Return a whole number of 0 or more."""
+    if not isinstance(given := cfg[name], int) or given < 0:
+        raise ConfigError(f"{name}={given!r}: give a whole number of 0 or more")
+    return given
 
 
 def _rate(cfg: DictConfig) -> float:
@@ -173,7 +180,7 @@ def design(cfg: DictConfig) -> Design:
             "valid_pos": sorted(cfg.valid_pos),
             "protect": sorted(cfg.protect),
             "seed": int(cfg.seed),
-            "draw": int(cfg.draw),
+            "draw": _count(cfg, "draw"),
             "labels": list(cfg.task.get("labels") or ()),
         },
         draw=int(cfg.draw),

@@ -76,7 +76,13 @@ def plan(lines: Sequence[Line]) -> None:
     for line in lines:
         counts = [f"{n:,}" for n in (line.cells, line.calls, line.known, line.left)]
         shown.add_row(line.model, *counts, between(line.prompt_tokens), between(line.reply_tokens), money(line.usd))
-    Console(width=None if sys.stdout.isatty() else 140).print(shown, markup=False)
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(shown, markup=False)
+    console.print(
+        "A call is a text that differs from every other, clean or disturbed; known are those whose replies are kept "
+        "from before. Tokens are estimated, three to five characters each, and of the calls left to make.",
+        highlight=False,
+    )
 
 
 def between(found: Range) -> str:
@@ -103,9 +109,15 @@ def money(found: Range | None) -> str:
 def summary(found: Headline) -> str:
     """Return a cell's headline score in words, with its n."""
     if found.baseline is None:
-        return f"{found.name} {found.score:.3f} on {found.n} texts"
+        return f"{found.name} {found.score:.3f} on {found.n} texts{_unread(found)}"
     change = _change(found.score, found.baseline)
-    return f"{found.name} {found.baseline:.3f} → {found.score:.3f} ({change}) {found.category}, {found.n} texts"
+    came = f"({change})" if change == found.category else f"({change}) {found.category}"
+    return f"{found.name} {found.baseline:.3f} → {found.score:.3f} {came}, {found.n} texts{_unread(found)}"
+
+
+def _unread(found: Headline) -> str:
+    """Return how many replies hold no answer, where they are more than a few: such a score says little of texts."""
+    return f"; {found.unread} of them without an answer that can be read" if found.unread > found.n / 10 else ""
 
 
 def _change(score: float, baseline: float) -> str:

@@ -237,6 +237,11 @@ def _tell_plan(cells: Sequence[Cell]) -> None:
             shown.add(cell.task.name)
             print(f"--- {cell.name}: what is asked of the first text\n{evidence.prompt(cell, what)}\n")
     show.plan(plan.lines(cells, asked, Journal(Path(cells[0].cache) / "journal.sqlite")))
+    for model in _distinct(cells):
+        try:
+            model.check()
+        except NoisyHealthError as error:
+            print(f"Before it can run: {error}")
 
 
 def _jobs(config: DictConfig) -> list[DictConfig] | None:

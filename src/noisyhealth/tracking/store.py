@@ -32,7 +32,7 @@ _PAGE = 1000
 class Headline:
     """The one score that stands for a run, the same on the clean texts, and what came of it.
 
-    `baseline` is None for a run on clean texts.
+    `baseline` is None for a run on clean texts. `unread`: replies that hold no answer, of `n`.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Headline:
     baseline: float | None
     category: str
     n: int
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,7 @@ class Store:
             baseline=data.metrics.get(f"clean/{name}"),
             category=data.tags.get("category", ""),
             n=int(data.metrics["n"]),
+            unread=int(data.metrics["n"] - data.metrics["outcome/scored"]),
         )
 
     def runs(self, query: str = "") -> list[Run]:

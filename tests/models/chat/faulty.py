@@ -138,7 +138,7 @@ class Faulty:
         finally:
             self._under_way -= 1  # before the answer goes: who has it may send the next
         whole = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
-        raw = whole.replace("{text}", text).replace("{authorization}", key).encode()
+        raw = whole.replace("{text}", json.dumps(text)[1:-1]).replace("{authorization}", key).encode()
         told = {"content-type": "application/json", "content-length": str(len(raw)), **answer.headers}
         head = f"HTTP/1.1 {answer.status} X\r\n" + "".join(f"{n}: {v}\r\n" for n, v in told.items()) + "\r\n"
         writer.write((head.encode() + raw[: int(answer.sent * len(raw))]) if answer.sent else b"")

@@ -151,6 +151,16 @@ def test_one_answer_among_lost_connections_shows_that_a_server_is_there(model: C
     assert Counter(reply.finish for reply in replies.values()) == {"error": 35, "stop": 5}
 
 
+def test_a_server_that_dies_before_the_last_texts_ends_everything(model: Chat, tmp_path: Path) -> None:
+    with ExitStack() as alive:
+        server = alive.enter_context(running(Faulty()))
+        replies = at(model, server, retries=1, concurrency=1).predict(MANY[:5])
+        next(replies)
+        alive.close()
+        with pytest.raises(RefusedError, match="no server answers at"):
+            list(replies)
+
+
 @pytest.mark.parametrize("fault", [hangs_up, takes(1)])
 def test_a_few_texts_that_a_server_has_no_answer_to_are_lost_alone(
     model: Chat, server: Answering, fault: Callable[..., None]

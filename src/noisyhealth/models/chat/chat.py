@@ -81,6 +81,11 @@ class Chat:
                 "model.batch=true is for a provider's batch API, and the embedded server has none: "
                 "give model.batch=false, or weights=study for OpenAI's"
             )
+        if self.prompt.format != "text" and isinstance(self.endpoint, Loopback):
+            raise ConfigError(
+                f"prompt.format={self.prompt.format} is for a server that supports it, and the embedded one does not: "
+                "give prompt=study, or the address of another server"
+            )
 
     def fit(self, wording: Wording, training: Training) -> None:
         """Take the shots from the pool for prompts."""
@@ -112,7 +117,7 @@ class Chat:
 
         A text that the server refuses, where it would take others, has an empty reply with finish "length" (too long)
         or "content_filter". Raises RefusedError as soon as the server refuses key, model, settings or account, when
-        eight calls in a row had no word of a server, and when none at all found one: no further call could do better.
+        eight calls in a row had no word of a server, and when the last found none: no further call could do better.
         """
         if not queries:
             return iter(())
@@ -142,16 +147,16 @@ class Chat:
         waiting = iter(queries)
         own = pace.Pace(self.concurrency, self.requests_per_minute, self.tokens_per_minute)
         http = pace.client(own, self.timeout, self.max_tokens)
-        silent = unfound = 0
+        silent = unfound = asked = 0
 
         async def work(client: AsyncOpenAI) -> None:
-            nonlocal silent, unfound
+            nonlocal silent, unfound, asked
             for query in waiting:
                 reply = await self._call(client, address, query)
-                silence = reply.detail.get("silence")
+                silence, asked = reply.detail.get("silence"), asked + 1
                 silent = silent + 1 if silence else 0
-                unfound += silence == fault.NO_CONNECTION
-                if silent >= fault.SILENT or unfound == len(queries):
+                unfound = unfound + 1 if silence == fault.NO_CONNECTION else 0
+                if silent >= fault.SILENT or (unfound and asked == len(queries)):
                     raise self._peer(address).silent(str(reply.detail["error"]), self._where())
                 await give(reply)
 
