@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from conftest import KEY, Ended, Study, error, execute, serving, started
 
+from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
@@ -201,6 +202,18 @@ def test_a_command_that_cannot_be_run_is_told_in_a_sentence_before_any_work(
     assert "Warning" not in ended.stderr
     assert ended.stdout == ""
     assert not (workspace / "mlflow.db").exists(), "no run is made"
+
+
+def test_a_journal_that_cannot_be_written_ends_the_sweep(command: Command, workspace: Path) -> None:
+    (workspace / "own").mkdir()
+    with Journal(workspace / "own" / "journal.sqlite").writing() as writer:
+        writer.db.execute(
+            "create trigger full before insert on replies begin select raise(abort, 'database or disk is full'); end"
+        )
+    ended = command("run.py", "-m", "model=majority", "perturb=typo", "level=low,mid", "data.split.test=6", "cache=own")
+    assert ended.returncode == 1
+    assert Counter(table(ended).values()) == {"failed": 1, "not run": 1}
+    assert "own/journal.sqlite cannot be used: database or disk is full; see that the disk has room" in ended.stderr
 
 
 def test_a_single_cell_that_is_done_says_so(nine: Study, run: Command) -> None:

@@ -7,7 +7,8 @@ NoisyHealthError
 |-- CallError        a model that did not answer
 |   `-- RefusedError     a server that would refuse every further call, or is not there
 |-- BudgetError      a budget that is used up
-`-- StoreError       MLflow or the journal cannot be used
+`-- StoreError       MLflow cannot be used
+    `-- JournalError     the journal or the budget's file cannot be used
 """
 
 
@@ -41,3 +42,7 @@ class RefusedError(CallError):
 
 class StoreError(NoisyHealthError):
     """A store that cannot be used; names its address."""
+
+
+class JournalError(StoreError):
+    """A file of replies or money that cannot be read or written; ends the sweep, whose replies would be lost."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from noisyhealth import study
 from noisyhealth.models.model import Model, Price
 from noisyhealth.records import Query
 from noisyhealth.settings import Cell
@@ -18,7 +19,7 @@ _FEWEST, _MOST = 3.0, 5.0
 
 @dataclass(frozen=True)
 class Range:
-    """A number that is known to lie between two ends."""
+    """A number that is estimated to lie between two ends."""
 
     low: float
     high: float
@@ -69,7 +70,8 @@ def _line(label: str, parts: Sequence[tuple[Cell, Asked]], journal: Journal) -> 
     whole = sum(tokens, Cost(Range(0, 0), Range(0, 0)))
     price = parts[0][0].model.price()
     usd = whole.in_money(price) if price else None
-    return Line(label, len(parts), len(queries), len(known), whole.prompt, whole.reply, usd)
+    cells = {study.key(cell, what) for cell, what in parts}  # a baseline that is named three times is one
+    return Line(label, len(cells), len(queries), len(known), whole.prompt, whole.reply, usd)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 
 from noisyhealth import calls, evidence, experiment, plan, settings, show, study
-from noisyhealth.errors import BudgetError, ConfigError, NoisyHealthError, RefusedError
+from noisyhealth.errors import BudgetError, ConfigError, JournalError, NoisyHealthError, RefusedError
 from noisyhealth.models.chat import loopback
 from noisyhealth.models.model import Model
 from noisyhealth.settings import Cell
@@ -40,7 +40,7 @@ _PARENT = "NOISYHEALTH_PARENT"
 _CELLS = "NOISYHEALTH_CELLS"
 
 # After these no other cell could do better.
-_ENDING = (BudgetError, RefusedError)
+_ENDING = (BudgetError, RefusedError, JournalError)
 
 
 @dataclass

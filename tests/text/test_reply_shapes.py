@@ -196,6 +196,9 @@ SENTIMENT: list[Row] = [
     ("While some words are positive, the overall sentiment is negative.", NEG, UNPARSED),
     ("Despite the positive test, negative overall.", NEG, UNPARSED),
     ("It is not only negative but hopeless.", NEG, UNPARSED),
+    ("Positive feelings are absent.", UNPARSED, UNPARSED),
+    ("The tone is less positive than it seems.", UNPARSED, UNPARSED),
+    ("It sounds more or less positive.", POS, UNPARSED),
     # negations
     ("not positive", UNPARSED, UNPARSED),
     ("Answer: isn't negative", UNPARSED, UNPARSED),

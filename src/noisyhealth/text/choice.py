@@ -13,11 +13,12 @@ Forms: TypeAlias = Mapping[str, Sequence[str]]
 # Up to four words may stand between the negation and the label: "does not seem to be very positive".
 _NOT = (
     r"\b(?:not|never|cannot|\w{1,9}n['’]t|neither|nor|no|no longer|nothing|without|hardly|barely|lacks?|lacking"
-    r"|rather than|instead of|as opposed to|far from|anything but|opposite of|unlikely|doubt(?:ful)?)\s+"
+    r"|(?<!or )less|rather than|instead of|as opposed to|far from|anything but|opposite of|unlikely|doubt(?:ful)?)\s+"
     r"(?:(?!(?:but|only|just|merely|simply|so|hence|thus|therefore)\b)\w+\s+){0,4}?[*_\"'`“‘]*"
 )
 _DENIED = (
     r"[*_\"'`”’]*(?:\s?[:=?]\s?(?:no|false|null|none|0(?!\.))\b(?! \w)"
+    r"|\s(?:\w+\s){0,3}?(?:is|are|was|were)\s(?:absent|missing|lacking|nowhere)\b"
     r"|\s(?:is|was|does|do|can|could|would)(?:n['’]t\b|\s(?:not|wrong|incorrect|false)\b))"
 )
 _OPEN_CHOICE = re.compile(

@@ -1,7 +1,7 @@
 """What a sweep may spend, over all its processes: calls and money, reserved before they are spent.
 
-A file that the processes share holds what is reserved. What is reserved is the most a call can cost; when its
-reply is there, the true cost takes its place. So no process can overdraw, however many ask at once.
+A file that the processes share holds what is reserved. What is reserved is the most a call is estimated to cost; when
+its reply is there, the true cost takes its place. So no process can overdraw by more than the estimate is off.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from noisyhealth.errors import StoreError
+from noisyhealth.errors import JournalError
 
 _TABLE = "create table if not exists spent (calls integer not null, usd real not null)"
 
@@ -64,7 +64,10 @@ class Budget:
             db.execute("commit")
         except sqlite3.Error as error:
             db.close()
-            raise StoreError(f"the budget's file {self.path} cannot be used: {error}") from error
+            raise JournalError(
+                f"the budget's file {self.path} cannot be used: {error}; see that the disk has room and the file may "
+                "be written, then run the same command again"
+            ) from error
         return closing(db)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from noisyhealth.errors import StoreError
+from noisyhealth.errors import JournalError
 from noisyhealth.records import Reply
 
 _TABLE = """
@@ -63,7 +63,10 @@ class Journal:
                 db.execute("pragma synchronous = normal")
                 yield db
         except sqlite3.Error as error:
-            raise StoreError(f"the journal {self.path} cannot be used: {error}") from error
+            raise JournalError(
+                f"the journal {self.path} cannot be used: {error}; see that the disk has room and the file may be "
+                "written, then run the same command again: what was kept is not asked again"
+            ) from error
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=60, isolation_level=None)

@@ -213,6 +213,7 @@ REFUSED = {
     "billing": (error(400, "not like this", "billing_hard_limit_reached"), "top up the account"),
     "balance": (error(402, "not like this"), "top up the account"),
     "a long wait": (error(429, "not like this", retry_after="3600"), "wait the 3600 s"),
+    "a late date": (error(429, "not like this", retry_after="Fri, 31 Dec 2100 23:59:59 GMT"), "wait the "),
 }
 
 
@@ -332,12 +333,19 @@ def test_a_key_that_no_header_can_carry_is_said_without_it(
 
 
 @pytest.mark.parametrize(
-    "setting", [{"concurrency": 0}, {"requests_per_minute": 0}, {"tokens_per_minute": -1}, {"timeout": 0}], ids=str
+    ("name", "value"),
+    [
+        *[("concurrency", value) for value in (0, 1.5, "many", None, True)],
+        *[("requests_per_minute", value) for value in (0, "many", float("nan"))],
+        *[("tokens_per_minute", -1), ("timeout", 0), ("timeout", None)],
+        *[("retries", value) for value in (-1, "many", None)],
+        *[("batch", value) for value in ("no", "off", 1, None)],
+        *[("poll_seconds", None), ("poll_seconds", float("inf")), ("batch_share", "half")],
+    ],
 )
-def test_a_setting_that_leaves_no_call_to_be_made_is_said_before_any(model: Chat, setting: dict[str, int]) -> None:
-    [name] = setting
-    with pytest.raises(ConfigError, match=f"model.{name}="):
-        replace(model, **setting).check()
+def test_a_setting_that_cannot_be_used_is_said_before_any_call(model: Chat, name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=f"model.{name}={value}: give "):
+        replace(model, **{name: value}).check()
 
 
 def test_a_missing_key_is_said_before_any_call(model: Chat, server: Answering) -> None:

@@ -1,5 +1,7 @@
 """What may be an address of a server."""
 
+from urllib.parse import quote
+
 import pytest
 
 from noisyhealth.errors import ConfigError
@@ -39,6 +41,9 @@ def test_an_address_without_a_secret_may_be_used(url: str) -> None:
         (f"https://host/v1?client%5Fsecret={SECRET}", "a secret, as the parameter client_secret"),
         (f"https://host/v1?sv=1&sig={SECRET}", "a secret, as the parameter sig"),
         (f"https://host/v1#token={SECRET}", "a secret, as the parameter token"),
+        (f"https://host/v1?auth={SECRET}", "a secret, as the parameter auth"),
+        (f"https://host/v1?code={SECRET}", "a secret, as the parameter code"),
+        (f"https://host/v1?pass={SECRET}", "a secret, as the parameter pass"),
     ],
 )
 def test_a_secret_in_an_address_is_refused_without_being_repeated(url: str, said: str) -> None:
@@ -47,6 +52,17 @@ def test_a_secret_in_an_address_is_refused_without_being_repeated(url: str, said
     assert f"weights.gpt.endpoint.url holds {said}" in str(refused.value)
     assert "weights.gpt.endpoint.key_variable" in str(refused.value)
     assert SECRET not in str(refused.value)
+
+
+@pytest.mark.parametrize("place", ["https://host/{}/v1", "https://{}.host/v1", "https://host/v1?x={}"])
+@pytest.mark.parametrize("key", [SECRET, "sEcr3t 0123"])
+def test_the_key_itself_is_refused_wherever_it_stands_in_an_address(
+    monkeypatch: pytest.MonkeyPatch, place: str, key: str
+) -> None:
+    monkeypatch.setenv("SOME_KEY", key)
+    with pytest.raises(ConfigError, match="holds the key itself") as refused:
+        Remote("m", place.format(quote(key)), "m", key_variable="SOME_KEY").check()
+    assert key not in str(refused.value)
 
 
 @pytest.mark.parametrize(

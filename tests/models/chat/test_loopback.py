@@ -1,3 +1,4 @@
+import asyncio
 import json
 import os
 import signal
@@ -20,6 +21,8 @@ from omegaconf import DictConfig
 from noisyhealth.errors import WeightsError
 from noisyhealth.models.chat import loopback
 from noisyhealth.models.chat.loopback import Served
+from noisyhealth.models.local.causal import CausalLM
+from noisyhealth.models.local.decoding import Decoding, Generated
 
 OWNER = """
 import sys, time
@@ -93,6 +96,31 @@ def test_it_answers_the_clients_of_the_real_api(urls: list[str]) -> None:
         assert together.usage
         assert together.usage.total_tokens > together.usage.completion_tokens > 0
     assert len({one.choices[0].message.content for one in made}) > 1
+
+
+def test_requests_that_wait_together_are_one_batch_with_one_beginning(
+    shared_cache: Path, configured: Callable[..., DictConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = instantiate(configured(f"cache={shared_cache}").weights.llama.source).folder()
+    batcher, asked = loopback._Batcher(Served(folder, "SmolLM2-135M", "float32", 512, 4)), list[int]()
+    generate, lead = CausalLM.generate, "Say how the writer of the message at the end feels, in one word. " * 4
+
+    def counted(lm: CausalLM, prompts: list[list[int]], decoding: Decoding) -> Iterator[Generated]:
+        asked.append(len(prompts))
+        return generate(lm, prompts, decoding)
+
+    monkeypatch.setattr(CausalLM, "generate", counted)
+
+    async def ask() -> list[dict[str, Any]]:
+        running = asyncio.create_task(batcher.run())
+        bodies = [question(f"{lead}{text}") for text in ("so tired", "all clear!", "ok", "no sleep", "at last", "ouch")]
+        replies = await asyncio.gather(*(batcher.ask(body, Decoding(2)) for body in bodies))
+        running.cancel()
+        return replies
+
+    assert len(asyncio.run(ask())) == 6
+    assert asked == [6]
+    assert lead.strip() in batcher.lm.tokenizer.decode(batcher.lm._prefix)
 
 
 def test_a_stop_string_ends_the_text_and_is_no_part_of_it(urls: list[str]) -> None:

@@ -125,6 +125,17 @@ def test_batches_hold_every_prompt_once_and_no_more_padding_or_tokens_than_allow
     assert len(batches) < (60 if padding == 0.125 else 30)
 
 
+def test_prompts_that_come_one_by_one_share_their_beginning_too(lm: CausalLM) -> None:
+    options = [tokens(lm, " positive"), tokens(lm, " cardiovascular")]
+    fresh = replace(lm, _prefix=[], _prefix_cache=None)
+    whole = prompts_of(lm, TEXTS)
+    for prompt in whole:
+        [(_, scores)] = fresh.likelihoods([prompt], options)
+        assert scores == pytest.approx([naive(lm, prompt, option) for option in options], abs=1e-3)
+    assert fresh._prefix == causal._common_beginning(whole)
+    assert len(fresh._prefix) > 20
+
+
 def test_no_prompt_gives_no_answer(lm: CausalLM) -> None:
     assert list(lm.likelihoods([], [[1]])) == []
     assert written(lm, [], Decoding(max_tokens=3)) == []

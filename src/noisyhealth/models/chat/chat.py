@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,27 @@ from noisyhealth.text.prompt import Prompt, Wording
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletion
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_number(value) and value > 0
+
+
+# What may be given, and that in words.
+_SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "concurrency": (lambda given: type(given) is int and given > 0, "a whole number of calls above 0"),
+    "requests_per_minute": (lambda given: given is None or _is_positive(given), "a number above 0, or null"),
+    "tokens_per_minute": (lambda given: given is None or _is_positive(given), "a number above 0, or null"),
+    "timeout": (_is_positive, "seconds above 0"),
+    "retries": (lambda given: type(given) is int and given >= 0, "a whole number of 0 or more"),
+    "batch": (lambda given: isinstance(given, bool), "true or false"),
+    "batch_share": (lambda given: _is_positive(given) and given <= 1, "a fraction of the price above 0 and up to 1"),
+    "poll_seconds": (_is_positive, "seconds above 0"),
+}
 
 
 @dataclass
@@ -68,14 +90,9 @@ class Chat:
     def check(self) -> None:
         """Raise WeightsError when the endpoint cannot be used, ConfigError when a setting cannot."""
         self.endpoint.check()
-        for setting in ("concurrency", "requests_per_minute", "tokens_per_minute", "timeout"):
-            value = getattr(self, setting)
-            if not (value is None or value >= (1 if setting == "concurrency" else 1e-9)):
-                raise ConfigError(f"model.{setting}={value} leaves no call to be made: give a number above 0")
-        if not 0 < self.batch_share <= 1:
-            raise ConfigError(f"model.batch_share={self.batch_share}: give a fraction of the price above 0 and up to 1")
-        if not self.poll_seconds > 0:
-            raise ConfigError(f"model.poll_seconds={self.poll_seconds}: give seconds above 0")
+        for setting, (sound, said) in _SETTINGS.items():
+            if not sound(value := getattr(self, setting)):
+                raise ConfigError(f"model.{setting}={value}: give {said}")
         if self.batch and isinstance(self.endpoint, Loopback):
             raise ConfigError(
                 "model.batch=true is for a provider's batch API, and the embedded server has none: "

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from noisyhealth import version
 from noisyhealth.errors import ConfigError, WeightsError
@@ -13,7 +13,7 @@ from noisyhealth.models.local import causal
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source
 
-_SECRET = ("key", "token", "secret", "sig")  # in the name of a query parameter
+_SECRET = ("key", "token", "secret", "sig", "auth", "code", "pass", "pwd", "cred")  # in the name of a query parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,9 @@ class Remote:
 
     def check(self) -> None:
         """Raise ConfigError for a url that is none or holds a secret, WeightsError when the variable is not set."""
-        _check_url(self.url)
-        if self.key_variable and not os.environ.get(self.key_variable):
+        key = os.environ.get(self.key_variable) or ""
+        _check_url(self.url, key)
+        if self.key_variable and not key:
             raise WeightsError(
                 f"{self.name} needs the environment variable {self.key_variable}, which is not set: "
                 "set it, or use weights=embedded, which needs no key"
@@ -89,7 +90,7 @@ class Remote:
         return Price(**prices[self.model]) if self.model in prices else None
 
 
-def _check_url(url: str) -> None:
+def _check_url(url: str, key: str) -> None:
     """Raise ConfigError, without the secret: a url goes into runs and files, where none may be."""
     try:
         parts = urlsplit(url)
@@ -97,7 +98,9 @@ def _check_url(url: str) -> None:
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         parts, named, sound = None, [], False
-    if secret := next((name for name in named if any(sign in name.lower() for sign in _SECRET)), ""):
+    if key and key in unquote(url):
+        found = "the key itself"
+    elif secret := next((name for name in named if any(sign in name.lower() for sign in _SECRET)), ""):
         found = f"a secret, as the parameter {secret}"
     elif parts and "@" in parts.netloc:
         found = "a user or a password before its @"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import mktime_tz, parsedate_tz
 from typing import TYPE_CHECKING
 
 from noisyhealth.errors import RefusedError
@@ -132,8 +135,12 @@ def masked(text: str, key: str) -> str:
 
 
 def _wait(error: APIStatusError) -> float:
-    """Return the seconds that the server asks to wait."""
-    try:
-        return float(error.response.headers["retry-after"])
-    except (KeyError, ValueError):
-        return 0.0
+    """Return the seconds that the server asks to wait; it may give milliseconds or a date (RFC 9110, 10.2.3)."""
+    headers = error.response.headers
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after-ms"]) / 1000
+    given = headers.get("retry-after", "")
+    with suppress(ValueError):
+        return float(given)
+    date = parsedate_tz(given)
+    return mktime_tz(date) - time.time() if date else 0.0

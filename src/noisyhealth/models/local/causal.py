@@ -81,7 +81,11 @@ class CausalLM:
         import torch
 
         common = _common_beginning(prompts) if self.shares else []
-        if self._prefix and common[: len(self._prefix)] == self._prefix:
+        known = _agree(self._prefix, common)
+        if known * 4 > len(common):  # what prompts that come one by one share shows with the second
+            if known < len(self._prefix):
+                self._prefix_cache.crop(known - len(self._prefix))
+                self._prefix = common[:known]
             return
         self._prefix, self._prefix_cache = common, None
         if common:
@@ -210,8 +214,12 @@ def _common_beginning(prompts: Sequence[Tokens]) -> Tokens:
     if not prompts:
         return []
     low, high = min(prompts), max(prompts)
-    size = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
-    return low[: min(size, min(map(len, prompts)) - 1)]
+    return low[: min(_agree(low, high), min(map(len, prompts)) - 1)]
+
+
+def _agree(one: Tokens, other: Tokens) -> int:
+    """Return with how many tokens both begin."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def pick_dtype(dtype: str) -> str:
