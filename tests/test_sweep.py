@@ -173,7 +173,10 @@ def test_a_secret_in_an_address_reaches_no_file_and_no_screen(
         (["model=majority,llama", "prompt.shots=5000"], "prompt.shots=5000, but the pool for prompts holds"),
         (["model=majority,llama", "prompt=json"], "prompt.format=json_schema is for a server"),
         (["model=majority,gpt", "prompt=json"], "the embedded one does not: give prompt=study"),
-        (["model=majority,gpt", "model.batch=true"], "the embedded server has none: give model.batch=false"),
+        (
+            ["model=gpt", "model.batch=true", "perturb=none,typo"],
+            "the embedded server has none: give model.batch=false",
+        ),
         (["model=majority", "repeat=0,-1"], "repeat=-1: give a whole number of 0 or more"),
         (["model=majority,gpt", "prompt.format=xml"], "prompt.format='xml' of prompt study: give text or json_schema"),
         (["model=majority", "level=low,lowest"], "Could not find 'level/lowest'"),
