@@ -128,13 +128,16 @@ def _within(
 ) -> Iterator[tuple[dict[str, Query], Callable[[Reply], None]]]:
     """Yield the queries that the budget has room for, and what is to be told of each reply."""
     price = model.price() or FREE
-    most = [plan.cost(model, query).most(price) for query in missing.values()]
-    granted = budget.reserve(most)
-    used: list[float] = []
+    most = {key: plan.cost(model, query).most(price) for key, query in missing.items()}
+    granted = list(islice(most, budget.reserve(list(most.values()))))
+    used: dict[str, float] = {}
+
+    def replied(reply: Reply) -> None:
+        # Nobody knows what it cost, so it counts as the most that it can have cost.
+        unknown = reply.detail.get("usage") == "unknown"
+        used[reply.id] = most[reply.id] if unknown else price.usd(reply.prompt_tokens, reply.reply_tokens)
+
     try:
-        yield (
-            dict(islice(missing.items(), granted)),
-            lambda reply: used.append(price.usd(reply.prompt_tokens, reply.reply_tokens)),
-        )
+        yield {key: missing[key] for key in granted}, replied
     finally:
-        budget.settle(len(used) - granted, sum(used) - sum(most[:granted]))
+        budget.settle(len(used) - len(granted), sum(used.values()) - sum(most[key] for key in granted))

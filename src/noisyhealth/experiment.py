@@ -15,7 +15,7 @@ from noisyhealth import evidence, study, version
 from noisyhealth.analysis import impact
 from noisyhealth.calls import EMPTY, ask, journal
 from noisyhealth.evidence import Read, Result
-from noisyhealth.models.model import Model
+from noisyhealth.models.model import FREE, Model
 from noisyhealth.records import Outcome, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record
@@ -93,11 +93,16 @@ def _metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
 
 
 def _costs(model: Model, read: Read) -> Scores:
-    """Return tokens, money and seconds of the replies, as they were when each was first given."""
+    """Return tokens, money and seconds of the replies, as they were when each was first given.
+
+    No money where the price is not known, or a reply is paid for whose tokens the server did not count.
+    """
     price = model.price()
+    unknown = sum(r.detail.get("usage") == "unknown" for r in read.replies)
     paid = [price.usd(r.prompt_tokens, r.reply_tokens) for r in read.replies] if price else []
     return {
-        **({"cost/usd": sum(paid)} if price else {}),
+        **({"cost/usd": sum(paid)} if price and (price == FREE or not unknown) else {}),
+        **({"tokens/unknown": unknown} if unknown else {}),
         "tokens/prompt": sum(r.prompt_tokens for r in read.replies),
         "tokens/reply": sum(r.reply_tokens for r in read.replies),
         "seconds/replies": sum(r.seconds for r in read.replies),

@@ -130,7 +130,8 @@ class Reply:
     `finish`: "stop" (it ended by itself), "length" (cut at the limit), "choice" (the likeliest
     of the options), "span" (a piece of the text), "refusal" (the model declined), "content_filter" (an answer was
     withheld), "unknown" (the server did not say) or "error" (no reply could be had; `text` is empty, `detail` says
-    why). `detail` holds what the model can add: scores of the options, the server's own model name, the request id.
+    why). `detail` holds what the model can add: scores of the options, the server's own model name, the request id;
+    `usage` is "unknown" there when the server did not count the tokens, which then are 0.
     """
 
     id: str

@@ -82,6 +82,10 @@ LOST = {
     "an error with status 200": sends({"error": {"message": "overloaded"}}),
     "null": sends("null"),
     "a page of a proxy": sends("<html>Bad gateway</html>"),
+    "tokens in words": sends({**completion("x"), "usage": "x"}),
+    "tokens in parts": sends({**completion("x"), "usage": {"prompt_tokens": 7, "completion_tokens": [3]}}),
+    "an end that is a number": sends(completion("x", 3)),  # type: ignore[arg-type]
+    "a refusal that is a number": sends({**completion("x"), "choices": [{"message": {"refusal": 3}}]}),
     "JSON that stops half way": sends('{"id": "chatcmpl-1", "choi'),
 }
 
@@ -198,6 +202,24 @@ def test_what_the_server_wrote_is_kept_word_for_word(
     assert (reply.text, reply.finish, reply.prompt_tokens, reply.reply_tokens) == (text, finish, 7, 3)
     assert reply.detail["server_model"] == "server-model"
     assert read_label(reply, ["positive", "negative"]).outcome is outcome
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 7}, {"prompt_tokens": 7, "completion_tokens": None}])
+def test_a_reply_whose_tokens_were_not_counted_says_so(
+    model: Chat, server: Answering, usage: dict[str, object] | None
+) -> None:
+    server.faults[""] = [sends({**completion("Answer: positive"), "usage": usage})]
+    unknown, counted = ask(model, 2).values()
+    assert sorted(str(one.detail.get("usage")) for one in (unknown, counted)) == ["None", "unknown"]
+
+
+def test_a_reply_has_the_ids_of_the_completion_and_of_the_request(model: Chat, server: Answering) -> None:
+    server.faults[""] = [sends(completion("x"), x_request_id="req_1"), sends(completion("x"))]
+    found = [ask(model)["id-0"].detail for _ in range(2)]
+    assert [(one["completion_id"], one["request_id"]) for one in found] == [
+        ("chatcmpl-1", "req_1"),
+        ("chatcmpl-1", None),
+    ]
 
 
 REFUSED = {
