@@ -39,6 +39,11 @@ class Parrot:
     says: tuple[str, ...] = ("Answer: positive",)
     lost: frozenset[int] = frozenset()
     interrupted: bool = False
+    details: tuple[dict[str, object], ...] = ({},)
+    paid: Price = FREE
+    dtype: str = ""
+    batch: bool = False
+    batch_share: float = 0.5
     asked: list[str] = field(default_factory=list)
 
     @property
@@ -52,13 +57,13 @@ class Parrot:
         pass
 
     def signature(self) -> dict[str, object]:
-        return {"model": self.name}
+        return {"model": self.name, **({"dtype": self.dtype} if self.dtype else {})}
 
     def request(self, query: Query) -> dict[str, object]:
         return {"text": query.text}
 
     def price(self) -> Price:
-        return FREE
+        return self.paid
 
     def notes(self) -> dict[str, str]:
         return {"fit.json": "{}"}
@@ -71,7 +76,8 @@ class Parrot:
                 raise KeyboardInterrupt
             lost = place in self.lost
             text = "" if lost else self.says[place % len(self.says)]
-            yield Reply(query.id, text, "error" if lost else "stop", 5, 2, 0.1, {"error": "gone"} if lost else {})
+            detail = {"error": "gone"} if lost else self.details[place % len(self.details)]
+            yield Reply(query.id, text, "error" if lost else "stop", 5, 2, 0.1, detail)
 
 
 @pytest.fixture(scope="module")
@@ -217,6 +223,56 @@ def test_outcomes_are_counted_and_sum_to_n(make: Make) -> None:
     assert list(asked["reply"]) == [*says, *says], "every reply is kept word for word, read or not"
 
 
+PAID = Price(prompt=1e6, reply=1e7)  # a text has 5 and 2 tokens: 25 US dollars
+
+
+def metrics_of(make: Make, study: str, model: Parrot, perturb: str = "redact") -> dict[str, float]:
+    cell = make(f"study={study}", f"perturb={perturb}", "level=high", model=model)
+    metrics: dict[str, float] = run_of(cell.store, run(cell)).data.metrics
+    return metrics
+
+
+def test_tokens_and_money_are_those_of_each_version_of_the_texts(make: Make) -> None:
+    metrics = metrics_of(make, "money", Parrot("paid", paid=PAID))
+    for prefix in ("", "clean_"):
+        assert metrics[f"{prefix}cost/usd"] == pytest.approx(6 * 25)
+        assert (metrics[f"{prefix}tokens/prompt"], metrics[f"{prefix}tokens/reply"]) == (30, 12)
+        assert metrics[f"{prefix}seconds/replies"] == pytest.approx(0.6)
+    baseline = metrics_of(make, "money", Parrot("paid", paid=PAID), "none")
+    assert baseline["cost/usd"] == pytest.approx(6 * 25)
+    assert not [name for name in baseline if name.startswith("clean_")], "the baseline has one version"
+
+
+@pytest.mark.parametrize(("paid", "usd"), [(PAID, None), (FREE, 0.0)], ids=["paid", "free"])
+def test_money_is_not_told_where_tokens_were_not_counted(make: Make, paid: Price, usd: float | None) -> None:
+    details = (*({} for _ in range(11)), {"usage": "unknown"})  # the last text, a disturbed one
+    metrics = metrics_of(make, f"uncounted_{usd}", Parrot(f"uncounted {usd}", paid=paid, details=details))
+    assert (metrics.get("cost/usd"), metrics["tokens/unknown"]) == (usd, 1)
+    assert metrics["clean_cost/usd"] == (6 * 25 if paid == PAID else 0)
+    assert "clean_tokens/unknown" not in metrics
+
+
+@pytest.mark.parametrize(("batch", "price"), [(True, PAID.times(0.5)), (False, PAID)])
+def test_a_reply_costs_what_the_way_costs_that_it_came(make: Make, batch: bool, price: Price) -> None:
+    details: tuple[dict[str, object], ...] = ({"batch": "batch_1"}, {}, {})
+    metrics = metrics_of(make, f"ways_{batch}", Parrot(f"ways {batch}", paid=price, batch=batch, details=details))
+    assert metrics["cost/usd"] == metrics["clean_cost/usd"] == pytest.approx(2 * 12.5 + 4 * 25)
+
+
+@pytest.mark.parametrize("perturb", ["none", "redact"])
+def test_a_run_says_which_models_answered_and_in_which_numbers(make: Make, perturb: str) -> None:
+    details: tuple[dict[str, object], ...] = ({"server_model": "b-2"}, {"server_model": "a-1"}, {"server_model": None})
+    model = Parrot(f"named {perturb}", details=details, dtype="bfloat16")
+    cell = make("study=named", f"perturb={perturb}", "level=high", model=model)
+    tags = run_of(cell.store, run(cell)).data.tags
+    assert (tags["server_models"], tags["dtype"]) == ("a-1,b-2", "bfloat16")
+
+
+def test_a_model_without_server_or_numbers_has_no_such_tags(done: tuple[Cell, Record]) -> None:
+    cell, record = done
+    assert not {"server_models", "dtype"} & set(run_of(cell.store, record).data.tags)
+
+
 def test_a_lost_call_fails_the_cell_with_the_count_and_keeps_the_other_replies(make: Make) -> None:
     model = Parrot("loser", lost=frozenset({1, 7, 8}))
     cell = make("study=lost", "perturb=redact", "level=high", model=model)
@@ -246,7 +302,7 @@ def test_an_interrupted_cell_is_killed_and_goes_on_where_it_stopped(make: Make) 
 
 
 def test_a_store_that_refuses_the_numbers_leaves_a_failed_run(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "_costs", lambda model, read: {"tokens/prompt": float("nan")})
+    monkeypatch.setattr(experiment, "_costs", lambda model, replies: {"tokens/prompt": float("nan")})
     cell = make("study=refused", "perturb=typo", "level=low")
     with pytest.raises(StoreError, match="tokens/prompt"):
         run(cell)

@@ -15,7 +15,7 @@ from noisyhealth import evidence, study, version
 from noisyhealth.analysis import impact
 from noisyhealth.calls import EMPTY, ask, journal
 from noisyhealth.evidence import Read, Result
-from noisyhealth.models.model import FREE, Model
+from noisyhealth.models.model import FREE, Model, Price
 from noisyhealth.records import Outcome, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record
@@ -82,31 +82,40 @@ def _read(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Read:
 
 def _metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
     """Return everything that is a number: scores, changes, outcomes, dose, tokens and seconds."""
-    metrics: Scores = {"n": len(asked.examples), **result.disturbed.scores, **_costs(cell.model, result.disturbed)}
+    costs = _costs(cell.model, result.disturbed.replies)
+    metrics: Scores = {"n": len(asked.examples), **result.disturbed.scores, **costs}
     for name, interval in cell.task.intervals(asked.examples, result.disturbed.answers, cell.seed).items():
         metrics |= {f"ci_low/{name}": interval.low, f"ci_high/{name}": interval.high}
     metrics |= _outcomes(result.disturbed, "outcome")
     if cell.rate:
         metrics |= _outcomes(result.clean, "clean_outcome") | _changes(result) | _dose(asked)
         metrics |= {f"clean/{name}": score for name, score in result.clean.scores.items()}
+        metrics |= {f"clean_{name}": cost for name, cost in _costs(cell.model, result.clean.replies).items()}
     return metrics
 
 
-def _costs(model: Model, read: Read) -> Scores:
-    """Return tokens, money and seconds of the replies, as they were when each was first given.
+def _costs(model: Model, replies: Sequence[Reply]) -> Scores:
+    """Return tokens, money and seconds of replies, as they were when each was first given.
 
     No money where the price is not known, or a reply is paid for whose tokens the server did not count.
     """
     price = model.price()
-    unknown = sum(r.detail.get("usage") == "unknown" for r in read.replies)
-    paid = [price.usd(r.prompt_tokens, r.reply_tokens) for r in read.replies] if price else []
+    unknown = sum(reply.detail.get("usage") == "unknown" for reply in replies)
+    known = price and (price == FREE or not unknown)
     return {
-        **({"cost/usd": sum(paid)} if price and (price == FREE or not unknown) else {}),
+        **({"cost/usd": sum(_usd(model, price, reply) for reply in replies)} if price and known else {}),
         **({"tokens/unknown": unknown} if unknown else {}),
-        "tokens/prompt": sum(r.prompt_tokens for r in read.replies),
-        "tokens/reply": sum(r.reply_tokens for r in read.replies),
-        "seconds/replies": sum(r.seconds for r in read.replies),
+        "tokens/prompt": sum(reply.prompt_tokens for reply in replies),
+        "tokens/reply": sum(reply.reply_tokens for reply in replies),
+        "seconds/replies": sum(reply.seconds for reply in replies),
     }
+
+
+def _usd(model: Model, price: Price, reply: Reply) -> float:
+    """Return what a reply cost by the way it came, in a batch or not; the price is that of the model's own way."""
+    share = float(getattr(model, "batch_share", 1.0))
+    as_it_came = (share if "batch" in reply.detail else 1.0) / (share if model.batch else 1.0)
+    return price.times(as_it_came).usd(reply.prompt_tokens, reply.reply_tokens)
 
 
 def _outcomes(read: Read, prefix: str) -> Scores:
@@ -139,9 +148,10 @@ def _dose(asked: Asked) -> Scores:
 
 
 def _findings(cell: Cell, result: Result, metrics: Scores) -> dict[str, str]:
-    """Return the tags that can only be known at the end: categories, and the run's description."""
+    """Return the tags that can only be known at the end: who answered, categories, and the run's description."""
+    servers = _servers([*result.clean.replies, *result.disturbed.replies])
     if not cell.rate:
-        return {}
+        return servers
     scores = {name: (result.disturbed.scores[name], result.clean.scores[name]) for name in cell.task.scenarios}
     tags = {f"category/{name}": str(impact.category(*pair)) for name, pair in scores.items()}
     head, n = cell.task.headline, int(metrics["n"])
@@ -150,14 +160,23 @@ def _findings(cell: Cell, result: Result, metrics: Scores) -> dict[str, str]:
     shown = "undefined change" if relative is None else f"{relative:+.1%}"
     category = tags[f"category/{head}"]
     note = f"{head} {clean:.3f} → {score:.3f} ({shown}, **{category}**) on {n} texts"
-    return {**tags, "category": category, "mlflow.note.content": note}
+    return {**servers, **tags, "category": category, "mlflow.note.content": note}
+
+
+def _servers(replies: Sequence[Reply]) -> dict[str, str]:
+    """Return which models answered, by the servers' own words; nothing where no server said."""
+    names = sorted({str(name) for reply in replies if (name := reply.detail.get("server_model"))})
+    return {"server_models": ",".join(names)} if names else {}
 
 
 def _tags(cell: Cell, asked: Asked, key: str) -> dict[str, str]:
+    signature = cell.model.signature()
     return {
         "kind": "cell",
         "task": cell.task.name,
-        "model": str(cell.model.signature()["model"]),
+        "model": str(signature["model"]),
+        # What model.dtype=auto came to.
+        **({"dtype": str(signature["dtype"])} if "dtype" in signature else {}),
         "answered_by": cell.model.label,
         "weights": cell.weights,
         "perturb": cell.perturb,
