@@ -1,10 +1,13 @@
 """What is asked of a paid model: never more than the budget has room for, and its true cost is what is spent."""
 
+import json
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -12,8 +15,8 @@ from typing import Any
 import pytest
 
 from noisyhealth import calls, plan
-from noisyhealth.errors import BudgetError
-from noisyhealth.models.model import Price
+from noisyhealth.errors import BudgetError, CallError
+from noisyhealth.models.model import Price, reply_key
 from noisyhealth.records import Query, Reply
 from noisyhealth.tracking.budget import Budget
 from noisyhealth.tracking.journal import Journal
@@ -29,6 +32,7 @@ class Paid:
     """A model of the test's own: takes 2 tokens of a prompt, writes 3 of at most 5, and writes its calls down."""
 
     uncounted: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
     log: Path | None = None
     asked: list[str] = field(default_factory=list)
     label: str = "test(paid)"
@@ -49,6 +53,9 @@ class Paid:
             if self.log:
                 with self.log.open("a") as log:
                     log.write(f"{query.text}\n")
+            if query.text in self.lost:
+                yield Reply(query.id, "", "error", 0, 0, 0.1, {"error": "cut off"})
+                continue
             unknown = query.text in self.uncounted
             tokens, detail = ((0, 0), {"usage": "unknown"}) if unknown else ((2, 3), {})
             yield Reply(query.id, f"Answer: {query.text}", "stop", *tokens, 0.1, detail)
@@ -119,3 +126,27 @@ def test_processes_that_share_budget_and_journal_never_spend_more_than_there_is(
     assert usd == pytest.approx(len(made) * TRUE)
     assert usd <= 3 * MOST < usd + MOST, "nor is there room left for one more"
     assert set(Journal(tmp_path / "journal.sqlite").get(KEYS)) == {f"key {text}" for text in made}
+
+
+def test_lost_texts_are_counted_over_all_texts_of_the_cell_whoever_asked_for_them(tmp_path: Path) -> None:
+    ask(Paid(), tmp_path, 99.0, QUERIES[:5])
+    with pytest.raises(CallError, match=r"1 of 8 texts put to test\(paid\) were lost \(cut off\)"):
+        ask(Paid(lost=frozenset({"text 6"})), tmp_path, 99.0)
+    given = {KEYS[6]: Reply(KEYS[6], "", "error", 0, 0, 0.1, {"error": "in a batch"})}
+    with pytest.raises(CallError, match=r"1 of 8 texts put to test\(paid\) were lost \(in a batch\)"):
+        calls.ask(Paid(), QUERIES, KEYS, Journal(tmp_path / "journal.sqlite"), given=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("repeat", [0, 1])
+def test_a_row_of_the_journal_has_all_that_its_key_is_made_of(tmp_path: Path, repeat: int) -> None:
+    model: Any = Paid()
+    journal = Journal(tmp_path / "journal.sqlite")
+    calls.ask(model, QUERIES, [reply_key(model, query, repeat) for query in QUERIES], journal)
+    with closing(sqlite3.connect(journal.path)) as db:
+        kept = {key: json.loads(request) for key, request in db.execute("select key, request from replies")}
+    for key, request in kept.items():
+        assert request["messages"][0]["content"].startswith("text ")
+        whole: dict[str, object] = {"signature": request.pop("signature"), "request": request}
+        whole |= {"repeat": repeat} if repeat else {}
+        assert sha256(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest() == key
+    assert len(kept) == 8

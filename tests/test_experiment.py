@@ -276,11 +276,11 @@ def test_a_model_without_server_or_numbers_has_no_such_tags(done: tuple[Cell, Re
 def test_a_lost_call_fails_the_cell_with_the_count_and_keeps_the_other_replies(make: Make) -> None:
     model = Parrot("loser", lost=frozenset({1, 7, 8}))
     cell = make("study=lost", "perturb=redact", "level=high", model=model)
-    with pytest.raises(CallError, match=r"3 of 12 calls to parrot\(loser\) were lost \(gone\)"):
+    with pytest.raises(CallError, match=r"3 of 12 texts put to parrot\(loser\) were lost \(gone\)"):
         run(cell)
     found = last(cell.store, cell.name)
     assert found.info.status == "FAILED"
-    assert "3 of 12 calls" in found.data.tags["error"]
+    assert "3 of 12 texts" in found.data.tags["error"]
     assert found.data.metrics == {}, "no score over fewer examples"
     lost = {model.asked[place] for place in model.lost}
     mended = Parrot("loser")

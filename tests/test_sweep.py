@@ -120,7 +120,7 @@ def test_a_failing_cell_hides_no_other(failing: Faulty) -> None:
     assert statuses(failing.folder, "sweep", "failing").popitem()[1] == "FAILED"
     assert Counter(table(failing.ended).values()) == {"failed": 1, "done": 3}
     [told] = [line for line in failing.ended.stdout.splitlines() if line.startswith("FAILED sentiment")]
-    assert "6 of 6 calls to gpt(gpt-4o-mini) were lost" in told
+    assert "6 of 6 texts put to gpt(gpt-4o-mini) were lost" in told
 
 
 def test_a_refusal_that_holds_for_every_call_ends_the_sweep_at_once(refused: Faulty) -> None:

@@ -52,7 +52,7 @@ def ask(
         )
     if lost := [reply for reply in replies.values() if reply.finish == "error"]:
         raise CallError(
-            f"{len(lost)} of {max(len(lost), len(missing) - put.unasked)} calls to {model.label} were lost "
+            f"{len(lost)} of {len(wanted)} texts put to {model.label} were lost "
             f"({lost[0].detail.get('error')}); the others are kept: run the same command again to ask for these alone"
         )
     put.check()
@@ -114,9 +114,11 @@ def _put(parts: Sequence[tuple[Model, Mapping[str, Query]]], journal: Journal, b
             arriving = model.predict([replace(query, id=key) for key, query in granted.items()])
             under_way.append((model, granted, replied, arriving))
         for model, granted, replied, arriving in under_way:
+            signature = model.signature()
             for reply in tqdm(arriving, model.label, len(granted), leave=False, unit="text", disable=None):
                 replied(reply)
-                writer.put(reply.id, model.label, model.request(granted[reply.id]), reply)
+                request = {"signature": signature, **model.request(granted[reply.id])}
+                writer.put(reply.id, model.label, request, reply)
                 replies[reply.id] = reply
     whole = sum(len(missing) for _, missing in parts)
     return _Put(replies, whole, whole - asked)

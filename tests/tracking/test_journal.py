@@ -102,7 +102,7 @@ def test_the_same_question_twice_is_asked_once(journal: Journal) -> None:
 
 def test_lost_calls_are_counted_and_asked_again_alone(journal: Journal) -> None:
     broken = Answering(lost=frozenset({"text 1", "text 4"}))
-    with pytest.raises(CallError, match=r"2 of 6 calls to test\(model\) were lost \(cut off\).*same command again"):
+    with pytest.raises(CallError, match=r"2 of 6 texts put to test\(model\) were lost \(cut off\).*same command again"):
         ask(broken, journal)
     assert rows(journal) == 4
     mended = Answering()

@@ -1,7 +1,8 @@
 """Every reply, kept the moment it arrives: what was answered once is never asked again.
 
 A row's key is the hash of all that decides the reply (model, weights or endpoint, conversation, decoding),
-so another model, another prompt or another temperature never meets it. Errors and empty replies are not
+so another model, another prompt or another temperature never meets it. The row has all that in `request`: what was
+put to the model for the text, and under "signature" the rest. Errors and empty replies are not
 answers and are not kept.
 """
 

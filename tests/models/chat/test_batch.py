@@ -202,7 +202,7 @@ def test_of_a_batch_that_was_ended_what_was_answered_is_kept_and_the_rest_asked_
 ) -> None:
     server = serve(endings=[ending], done=25)
     asked = at(model, server)
-    with pytest.raises(CallError, match=f"15 of 40 calls .* were lost .*{ending}.*run the same command again"):
+    with pytest.raises(CallError, match=f"15 of 40 texts .* were lost .*{ending}.*run the same command again"):
         study(asked, tmp_path)
     server.done = 99
     assert study(asked, tmp_path) == answers()
@@ -534,7 +534,7 @@ def test_a_sweep_hands_all_its_texts_over_at_once_and_a_lost_one_fails_its_own_c
     assert [len(server.texts_asked[name]) for name in server.batches] == [12, 12]
     assert server.log.index(LOOK) > max(at for at, route in enumerate(server.log) if route == CREATE)
     assert "2 done" in first.stdout
-    assert first.stdout.count(": FAILED CallError: 1 of 1 calls to gpt(gpt-4o-mini) were lost") == 2
+    assert first.stdout.count(": FAILED CallError: 1 of 12 texts put to gpt(gpt-4o-mini) were lost") == 2
     assert KEY not in first.stdout + first.stderr
     assert files_with(KEY, workspace) == []
     assert files_with("gpt-4o-mini", workspace) != [], "the search finds what is there"
