@@ -24,6 +24,8 @@ UPLOAD, CREATE, LIST, LOOK, CONTENT, DELETE = ROUTES = (
 )
 # What one request may meet; after "cut after" the server has done what was asked.
 PASSING = ("500", "429", "cut before", "cut after", "a page", "no name")
+# What a file may meet besides: a body that was cut where nobody sees it.
+TORN = ("empty", "half of the lines")
 PAGES = {"a page": b"<html>Bad gateway</html>", "no name": b'{"error": {"message": "overloaded"}}'}
 
 
@@ -53,14 +55,20 @@ def completion(text: str) -> dict[str, Any]:
     }
 
 
+def torn(content: bytes, met: str) -> bytes:
+    """Return what is left of a file's content after what it met."""
+    rows = content.splitlines(keepends=True)
+    return {"empty": b"", "half of the lines": b"".join(rows[: len(rows) // 2])}.get(met, content)
+
+
 @dataclass
 class Batching:
     """The server. `faults`: by route, what its next requests meet, in turn.
 
     `seed`, `share`: the fraction of requests that meet a fault that passes. `looks`: how often a batch is looked at
     before it ends, as `ending` says (the next ones as `endings` say); a batch that did not complete has the replies of
-    its first `done` texts. `lines`: by text, or by place from a batch's end, what stands in the output instead of a
-    reply: a status and body, a line, or None for no line.
+    its first `done` texts. `counting`: whether a batch says how many lines it has. `lines`: by text, or by place from a
+    batch's end, what stands in the output instead of a reply: a status and body, a line, or None for no line.
     """
 
     seed: int = 0
@@ -69,6 +77,7 @@ class Batching:
     ending: str = "completed"
     endings: list[str] = field(default_factory=list)
     done: int = 10**9
+    counting: bool = True
     errors: list[dict[str, Any]] = field(default_factory=list)
     lines: dict[str | int, Any] = field(default_factory=dict)
     faults: dict[str, list[str]] = field(default_factory=dict)
@@ -78,6 +87,7 @@ class Batching:
     files: dict[str, bytes] = field(default_factory=dict)
     batches: dict[str, dict[str, Any]] = field(default_factory=dict)
     texts_asked: dict[str, list[str]] = field(default_factory=dict)
+    served: list[tuple[str, str]] = field(default_factory=list)  # routes, and the faults that they met
     log: list[str] = field(default_factory=list)  # the routes, in the order of their requests
     victim: int = 0  # the process that dies of "kill before" and "kill after"
     latency: float = 0.0  # seconds
@@ -91,7 +101,7 @@ class Batching:
         if self.faults.get(route):
             return self.faults[route].pop(0)
         draw = Random(f"{self.seed} {route} {self.requests[route]}")
-        return draw.choice(PASSING) if draw.random() < self.share else ""
+        return draw.choice(PASSING + TORN * (route == CONTENT)) if draw.random() < self.share else ""
 
     def upload(self, content: bytes, kind: str) -> dict[str, Any]:
         """Keep a file."""
@@ -146,11 +156,16 @@ class Batching:
             batch["errors"] = {"object": "list", "data": self.errors}
             return batch
         found: dict[str, list[str]] = {"output_file_id": [], "error_file_id": []}
+        batch["request_counts"] = {"total": len(self.texts(name)), "completed": 0, "failed": 0}
         asked = self.texts(name)
         for at, (key, text) in enumerate(asked):
             given = self.lines.get(text, self.lines.get(at - len(asked), (200, completion(f"Answer: {text}"))))
             kind, line = self.line(batch["ending"], key, given, at)
             found[kind] += [line] if line else []
+            if line and at < self.done:
+                batch["request_counts"]["completed" if kind == "output_file_id" else "failed"] += 1
+        if not self.counting:
+            del batch["request_counts"]
         for kind, lines in found.items():
             if lines:
                 batch[kind] = f"file-{name}-{kind}"
@@ -200,11 +215,13 @@ class _Handler(BaseHTTPRequestHandler):
                     self._send(404, b"{}")
                     return
             met = state.meet(route)
+            assert met in {"", *PASSING, *TORN, *REFUSALS, "kill before", "kill after"}
+            state.served += [(route, met)] if met else []
             if met in REFUSALS:
                 status, body = REFUSALS[met]
                 self._send(status, json.dumps(body).replace("{authorization}", key).encode())
                 return
-            if met in PAGES and (route, met) != (CONTENT, "no name"):
+            if met in PAGES:
                 does()
                 self._send(200, PAGES[met])
                 return
@@ -216,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
                 state.victim = 0
             whole = made if isinstance(made, bytes) else json.dumps(made).encode()
         if not met.startswith("kill"):
-            self._send(200, whole, cut=met.startswith("cut"))
+            self._send(200, torn(whole, met), cut=met.startswith("cut"))
 
     do_GET = do_POST = do_DELETE = _answer
 

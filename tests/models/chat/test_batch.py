@@ -11,13 +11,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from threading import Thread
 from typing import IO
 
 import pytest
-from batching import CONTENT, CREATE, DELETE, LIST, LOOK, PASSING, ROUTES, UPLOAD, Batching, completion, error, running
+from batching import (
+    CONTENT,
+    CREATE,
+    DELETE,
+    LIST,
+    LOOK,
+    PASSING,
+    ROUTES,
+    TORN,
+    UPLOAD,
+    Batching,
+    completion,
+    error,
+    running,
+)
 from conftest import KEY, Ended
 from hydra.utils import instantiate
 from omegaconf import DictConfig
@@ -134,9 +149,7 @@ LINES = {
     "no choices": ((200, {**completion(""), "choices": []}), "error", "the server sent no message but"),
     "no object": ((200, "oops"), "error", "the server sent no message but 'oops'"),
     "no line": (None, "error", "batch_1 is completed and has no line for it"),
-    "half a line": ('{"custom_id": "{key}", "respon', "error", "has no line for it"),
     "no response": ('{"custom_id": "{key}", "response": null, "error": null}', "error", "a line without a reply"),
-    "a list": ("[1, 2]", "error", "has no line for it"),
 }
 
 
@@ -149,6 +162,40 @@ def test_a_text_without_a_reply_says_why_and_keeps_no_other_from_its_own(
     assert replies["id-1"].text == ""
     assert said in str(replies["id-1"].detail["error"])
     assert KEY[:8] not in repr(replies)
+
+
+@pytest.mark.parametrize("counting", [True, False])
+@pytest.mark.parametrize("fault", TORN)
+def test_a_file_that_stays_incomplete_gives_nothing_up_and_the_next_command_collects_the_rest(
+    model: Chat, serve: Callable[..., Batching], tmp_path: Path, fault: str, counting: bool
+) -> None:
+    server = serve(counting=counting, faults={CONTENT: [fault] * 4})
+    asked = at(model, server)
+    with pytest.raises(RefusedError, match=r"file of batch_1 is incomplete.* nothing was given up: run the same"):
+        study(asked, tmp_path)
+    assert server.served == [(CONTENT, fault)] * 4
+    assert (len(kept(tmp_path)), server.requests[DELETE]) == (1, 0)
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as db:
+        assert db.execute("select count(*) from replies").fetchone() == (0 if fault == "empty" else 20,)
+    assert study(asked, tmp_path) == answers()
+    assert server.paid == Counter(query.text for query in QUERIES)
+    assert (len(server.batches), kept(tmp_path)) == (1, [])
+
+
+@pytest.mark.parametrize("line", ['{"custom_id": "{key}", "respon', "[1, 2]"])
+def test_a_line_that_cannot_be_read_is_not_given_up_before_its_record_is_deleted(
+    model: Chat, serve: Callable[..., Batching], tmp_path: Path, line: str
+) -> None:
+    server = serve(lines={"text 1": line})
+    asked = at(model, server)
+    with pytest.raises(RefusedError, match="is incomplete, only 39 of its lines") as refused:
+        study(asked, tmp_path)
+    [record] = kept(tmp_path)
+    assert f"delete {record} to ask the other texts anew" in str(refused.value)
+    record.unlink()
+    server.lines.clear()
+    assert study(asked, tmp_path) == answers()
+    assert server.paid - Counter(query.text for query in QUERIES) == Counter({"text 1": 1})
 
 
 REFUSED = {
@@ -210,8 +257,9 @@ def test_of_a_batch_that_was_ended_what_was_answered_is_kept_and_the_rest_asked_
     assert len(server.batches) == 2
 
 
-@pytest.mark.parametrize("fault", PASSING)
-@pytest.mark.parametrize("route", [UPLOAD, CREATE, LOOK, CONTENT, DELETE])
+@pytest.mark.parametrize(
+    ("route", "fault"), [*product([UPLOAD, CREATE, LOOK, CONTENT, DELETE], PASSING), *product([CONTENT], TORN)]
+)
 def test_a_fault_that_passes_costs_nothing_and_loses_nothing(
     model: Chat, serve: Callable[..., Batching], tmp_path: Path, route: str, fault: str
 ) -> None:
@@ -220,6 +268,7 @@ def test_a_fault_that_passes_costs_nothing_and_loses_nothing(
     assert server.paid == Counter(query.text for query in QUERIES)
     assert (len(server.batches), kept(tmp_path)) == (1, [])
     assert server.requests[LIST] == (route == CREATE)
+    assert server.served == [(route, fault)]
 
 
 def test_any_mix_of_faults_ends_with_every_reply_paid_for_once(

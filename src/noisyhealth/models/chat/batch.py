@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from tqdm import tqdm
 
+from noisyhealth.errors import RefusedError
 from noisyhealth.models.chat import fault, lines, pace
 from noisyhealth.models.chat.endpoint import Address
 from noisyhealth.models.chat.intent import Intent, Intents
@@ -31,6 +32,7 @@ MOST_BYTES = 200_000_000
 
 _WINDOW: Final = "24h"  # the only one that there is
 _ENDED = {"completed", "failed", "expired", "cancelled"}
+_READINGS = 4  # of files that have fewer lines than the provider counts
 _NO_BATCHES = "or give model.batch=false where the server has no batch API"
 # Why a batch was not begun, as codes of its errors, and what to do.
 _NOT_BEGUN = {
@@ -188,9 +190,11 @@ class Batches:
             self.intents.drop(intent)
             raise self._not_begun(batch)
         with self._telling("", intent):
-            rows = self._rows(made, batch)
+            rows = self._rows(made, batch, keys)
+        complete = _complete(batch, rows, keys)
         refused: APIError | None = None
-        for key in keys:
+        taken = keys if complete else [key for key in keys if key in rows]
+        for key in taken:
             found = (
                 lines.taken(key, rows[key]) if key in rows else f"{batch.id} is {batch.status} and has no line for it"
             )
@@ -203,15 +207,34 @@ class Batches:
             else:
                 yield Reply(key, "", end, 0, 0, 0.0, {"error": self.peer.reason(found), "batch": batch.id})
         # Whoever asks for more has kept the last reply.
-        if self.intents.settle(intent, set(keys)):
+        if self.intents.settle(intent, set(taken)):
             _delete(made, batch.input_file_id)
+        if not complete:
+            raise self._incomplete(batch, intent, len(rows))
         if refused is not None:
             raise self.peer.refused(self.peer.reason(refused), self.peer.advice(refused))
 
-    def _rows(self, made: OpenAI, batch: Batch) -> dict[str, dict[str, Any]]:
-        """Return the lines of both files of a batch; where both have a query, the output counts."""
-        files = [file for file in (batch.error_file_id, batch.output_file_id) if file]
-        return {key: row for file in files for key, row in lines.read(made.files.content(file).content).items()}
+    def _rows(self, made: OpenAI, batch: Batch, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return the lines of both files of a batch, read again while some are missing.
+
+        Where both files have a query, the output counts.
+        """
+        rows: dict[str, dict[str, Any]] = {}
+        for left in range(_READINGS - 1, -1, -1):
+            for file in _files(batch):
+                rows |= lines.read(made.files.content(file).content)
+            if not left or _complete(batch, rows, keys):
+                break
+            time.sleep(self.poll_seconds)
+        return rows
+
+    def _incomplete(self, batch: Batch, intent: Intent, read: int) -> RefusedError:
+        """Return that lines of a batch's files cannot be read, which somebody has paid for."""
+        return RefusedError(
+            f"{self.peer.label} at {self.peer.url}: the file of {batch.id} is incomplete, only {read:,} of its lines "
+            "can be read; nothing was given up: run the same command again, or, where that has not helped, delete "
+            f"{self.intents.path(intent)} to ask the other texts anew"
+        )
 
     def _not_begun(self, batch: Batch) -> Exception:
         """Return why a batch was not begun, in the provider's words, and what to do."""
@@ -244,12 +267,31 @@ class Batches:
 def _is_thing(response: httpx2.Response) -> bool:
     """Return whether there is something with a name in a response, a list, or, where a file was asked for, its lines.
 
-    A page of a proxy taken for a file would lose replies that are paid for.
+    A page of a proxy taken for a file would lose replies that are paid for. Whether a file may have no lines is known
+    to whoever has its batch.
     """
     if response.url.path.endswith("/content"):
-        return response.content.lstrip()[:1] in (b"{", b"")
+        return b'"custom_id"' in response.content or not response.content.strip()
     content = pace.content(response)
     return isinstance(content.get("id"), str) or isinstance(content.get("data"), list)
+
+
+def _files(batch: Batch) -> list[str]:
+    """Return the files that an ended batch has, the output last."""
+    return [file for file in (batch.error_file_id, batch.output_file_id) if file]
+
+
+def _complete(batch: Batch, rows: Collection[str], keys: Sequence[str]) -> bool:
+    """Return whether the lines of a batch are all there, so that a text without one has no reply.
+
+    A provider that does not count them is taken to have one for each text of a batch that it completed.
+    """
+    if all(key in rows for key in keys):
+        return True
+    counts = batch.request_counts
+    if counts and counts.total:
+        return len(rows) >= (counts.completed or 0) + (counts.failed or 0)
+    return batch.status != "completed" and len(rows) >= len(_files(batch))
 
 
 def _delete(made: OpenAI, file: str) -> None:
