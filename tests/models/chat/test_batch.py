@@ -250,7 +250,7 @@ def test_a_batch_that_was_not_begun_ends_everything_in_the_provider_s_words(
     with pytest.raises(RefusedError) as refused:
         study(asked, tmp_path)
     assert f"batch_1 failed: {code}: No more for [key]; {advice}" in str(refused.value)
-    assert (server.paid.total(), kept(tmp_path)) == (0, [])
+    assert (server.paid.total(), kept(tmp_path), server.files) == (0, [], {})
     assert study(asked, tmp_path) == answers()
 
 
@@ -308,6 +308,8 @@ def test_a_refusal_ends_everything_at_once_in_a_sentence_and_the_next_command_go
     assert f"; {advice}" in said
     assert KEY[:8] not in said
     assert "\n" not in said
+    if route == CREATE:
+        assert (server.files, kept(tmp_path)) == ({}, [])
     if fault == "404" and route in (UPLOAD, CREATE):
         assert "give model.batch=false where the server has no batch API" in said
     if fault == "404" and route in (LOOK, CONTENT):
@@ -399,6 +401,50 @@ def test_ctrl_c_says_that_a_batch_goes_on_and_the_same_command_collects_it(
     assert study(asked, tmp_path) == answers()
     assert "batch_1, handed over before, has 40 texts of gpt(gpt-4o)." in capsys.readouterr().out
     assert server.paid.total() == 40
+
+
+def test_what_was_uploaded_for_a_batch_that_never_was_is_deleted_by_the_next_command(
+    model: Chat, serve: Callable[..., Batching], tmp_path: Path
+) -> None:
+    server = serve(faults={CREATE: ["500"]})
+    asked = at(model, server, retries=0)
+    with pytest.raises(RefusedError):
+        study(asked, tmp_path)
+    assert list(server.files) == ["file-1"]
+    server.looks = 10**9
+    asked.predict(QUERIES)
+    assert [file for batch in server.batches.values() for file in [batch["input_file_id"]]] == list(server.files)
+    assert server.requests[DELETE] == 1
+
+
+@pytest.mark.parametrize("route", [UPLOAD, CREATE, LOOK])
+def test_ctrl_c_at_any_moment_names_all_batches_that_are_out(
+    model: Chat,
+    serve: Callable[..., Batching],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    route: str,
+) -> None:
+    monkeypatch.setattr(batch, "MOST_REQUESTS", 15)
+    server = serve(looks=10**9)
+    asked = at(model, server)
+    asked.predict(QUERIES[:30])  # two batches, which the next call does not wait for
+
+    def interrupt(where: str) -> str:
+        if where == route:
+            server.meet = lambda _: ""  # type: ignore[method-assign]
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+        return ""
+
+    server.meet = interrupt  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        list(asked.predict(QUERIES[30:]))
+    told = capsys.readouterr().err
+    out = {name for name in ("batch_1", "batch_2", "batch_3") if name in told}
+    assert out == {"batch_1", "batch_2", *(["batch_3"] if route == LOOK else [])}
+    assert "goes on at the provider; the same command collects it" in told
+    assert ("may have arrived; the same command looks for it" in told) == (route != LOOK)
 
 
 def test_a_batch_costs_its_share_of_the_price(model: Chat) -> None:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from tqdm import tqdm
 
-from noisyhealth.errors import RefusedError
+from noisyhealth.errors import RefusedError, StoreError
 from noisyhealth.models.chat import fault, lines, pace
 from noisyhealth.models.chat.endpoint import Address
 from noisyhealth.models.chat.intent import Intent, Intents
@@ -82,7 +82,7 @@ class Batches:
         `bodies`: requests by query. A query that a batch ended without has a reply with finish "error". Raises
         RefusedError where the server refuses, or is not there; what it has is collected by the next call.
         """
-        with self.opened() as made, self._telling(_NO_BATCHES):
+        with self.opened() as made, self._parting(), self._telling(_NO_BATCHES):
             held = self._handed_over(made, bodies)
         return self._collected(held)
 
@@ -113,8 +113,14 @@ class Batches:
                 intents[at] = replace(intent, batch=known[intent.id])
                 self.intents.write(intents[at])
             elif not intent.batch:
-                self.intents.drop(intent)
+                self._given_up(made, intent, intent.file)
         return [intent for intent in intents if intent.batch]
+
+    def _given_up(self, made: OpenAI, intent: Intent, file: str) -> None:
+        """Forget an intent that is no batch, and delete what was uploaded for it: patients' texts."""
+        if file:
+            _delete(made, file)
+        self.intents.drop(intent)
 
     def _known(self, made: OpenAI) -> dict[str, str]:
         """Return the provider's batches by the intents that became them."""
@@ -125,11 +131,13 @@ class Batches:
         intent = Intent(uuid4().hex, self.intents.endpoint, tuple(part))
         self.intents.write(intent)
         file = made.files.create(file=("noisyhealth.jsonl", b"".join(part.values())), purpose="batch")
-        intent = replace(intent, batch=self._created(made, intent, file.id))
+        intent = replace(intent, file=file.id)
+        self.intents.write(intent)
+        intent = replace(intent, batch=self._created(made, intent))
         self.intents.write(intent)
         return intent
 
-    def _created(self, made: OpenAI, intent: Intent, file: str) -> str:
+    def _created(self, made: OpenAI, intent: Intent) -> str:
         """Return the name of a new batch.
 
         The client may not repeat this by itself: where an answer was lost, the batch may be there.
@@ -140,10 +148,16 @@ class Batches:
         for left in range(self.retries, -1, -1):
             try:
                 return once.batches.create(
-                    input_file_id=file, endpoint=lines.ROUTE, completion_window=_WINDOW, metadata={"intent": intent.id}
+                    input_file_id=intent.file,
+                    endpoint=lines.ROUTE,
+                    completion_window=_WINDOW,
+                    metadata={"intent": intent.id},
                 ).id
             except openai.APIError as error:
-                if not left or self.peer.advice(error):
+                refused = self.peer.advice(error)
+                if refused and left == self.retries:  # after a lost answer there may be a batch that reads the file
+                    self._given_up(made, intent, intent.file)
+                if refused or not left:
                     raise
             time.sleep(self.poll_seconds)
             if name := self._known(made).get(intent.id):
@@ -153,14 +167,9 @@ class Batches:
     def _collected(self, held: Mapping[str, Intent]) -> Iterator[Reply]:
         """Yield the replies of the batches, of each when it has ended."""
         waiting = {intent.id: intent for intent in held.values()}
-        try:
-            with self.opened() as made:
-                for batch, intent in self._endings(made, waiting):
-                    yield from self._replies(made, batch, intent, [key for key, of in held.items() if of is intent])
-        except KeyboardInterrupt:
-            names = ", ".join(intent.batch for intent in waiting.values())
-            _say(f"What was handed over ({names}) goes on at the provider; the same command collects it.", sys.stderr)
-            raise
+        with self.opened() as made, self._parting():
+            for batch, intent in self._endings(made, waiting):
+                yield from self._replies(made, batch, intent, [key for key, of in held.items() if of is intent])
 
     def _endings(self, made: OpenAI, waiting: dict[str, Intent]) -> Iterator[tuple[Batch, Intent]]:
         """Yield each batch when it has ended, and leave it out of those waited for when its replies are kept."""
@@ -187,7 +196,7 @@ class Batches:
     def _replies(self, made: OpenAI, batch: Batch, intent: Intent, keys: Sequence[str]) -> Iterator[Reply]:
         """Yield what an ended batch has for queries, then forget that it has them."""
         if batch.status == "failed":
-            self.intents.drop(intent)
+            self._given_up(made, intent, batch.input_file_id)
             raise self._not_begun(batch)
         with self._telling("", intent):
             rows = self._rows(made, batch, keys)
@@ -235,6 +244,22 @@ class Batches:
             "can be read; nothing was given up: run the same command again, or, where that has not helped, delete "
             f"{self.intents.path(intent)} to ask the other texts anew"
         )
+
+    @contextmanager
+    def _parting(self) -> Iterator[None]:
+        """Say at Ctrl-C what goes on without this process: all batches of the endpoint, whoever waits for them."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            with suppress(StoreError):
+                open_ = self.intents.read()
+                if names := ", ".join(intent.batch for intent in open_ if intent.batch):
+                    what = f"What was handed over ({names}) goes on at the provider; the same command collects it."
+                    _say(what, sys.stderr)
+                if not all(intent.batch for intent in open_):
+                    what = "What was being handed over may have arrived; the same command looks for it at the provider."
+                    _say(what, sys.stderr)
+            raise
 
     def _not_begun(self, batch: Batch) -> Exception:
         """Return why a batch was not begun, in the provider's words, and what to do."""

@@ -21,13 +21,14 @@ from noisyhealth.errors import StoreError
 class Intent:
     """Queries that go out together, by id; `batch` is the provider's name for them, "" while it is not known.
 
-    `endpoint`: the identity of the endpoint they go to.
+    `endpoint`: the identity of the endpoint they go to. `file`: the provider's name for what was uploaded, "" before.
     """
 
     id: str
     endpoint: str
     keys: tuple[str, ...]
     batch: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Intents:
         for path in sorted(self.folder.glob("*.json")):
             try:
                 row = json.loads(path.read_text(encoding="utf-8"))
-                found.append(Intent(row["id"], row["endpoint"], tuple(row["keys"]), row["batch"]))
+                found.append(Intent(row["id"], row["endpoint"], tuple(row["keys"]), row["batch"], row.get("file", "")))
             except FileNotFoundError:
                 continue  # settled by another process
             except (ValueError, KeyError, TypeError):
