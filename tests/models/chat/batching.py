@@ -67,7 +67,8 @@ class Batching:
 
     `seed`, `share`: the fraction of requests that meet a fault that passes. `looks`: how often a batch is looked at
     before it ends, as `ending` says (the next ones as `endings` say); a batch that did not complete has the replies of
-    its first `done` texts. `counting`: whether a batch says how many lines it has. `lines`: by text, or by place from a
+    its first `done` texts. `counting`: whether a batch says how many lines it has. `unseen`: first lists
+    that show no batch yet. `lines`: by text, or by place from a
     batch's end, what stands in the output instead of a reply: a status and body, a line, or None for no line.
     """
 
@@ -78,6 +79,7 @@ class Batching:
     endings: list[str] = field(default_factory=list)
     done: int = 10**9
     counting: bool = True
+    unseen: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     lines: dict[str | int, Any] = field(default_factory=dict)
     faults: dict[str, list[str]] = field(default_factory=dict)
@@ -121,7 +123,12 @@ class Batching:
         assert asked["input_file_id"] in self.files
         name = f"batch_{len(self.batches) + 1}"
         ending = self.endings.pop(0) if self.endings else self.ending
-        fixed = {"object": "batch", "created_at": 1, "completion_window": "24h", "endpoint": asked["endpoint"]}
+        fixed = {
+            "object": "batch",
+            "created_at": int(time.time()),
+            "completion_window": "24h",
+            "endpoint": asked["endpoint"],
+        }
         self.batches[name] = {
             **fixed,
             "id": name,
@@ -239,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _page(self, after: str) -> dict[str, Any]:
         """Return two batches, the newest first."""
-        names = list(self.state.batches)[::-1]
+        names = [] if self.state.requests[LIST] <= self.state.unseen else list(self.state.batches)[::-1]
         names = names[names.index(after) + 1 :] if after else names
         page = [self.state.batches[name] for name in names[:2]]
         return {"object": "list", "data": page, "has_more": len(names) > 2}

@@ -65,6 +65,11 @@ def made(configured: Callable[..., DictConfig]) -> Chat:
     return found
 
 
+@pytest.fixture(autouse=True)
+def prompt_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "UNSEEN_SECONDS", 0.0)
+
+
 @pytest.fixture
 def model(made: Chat, workspace: Path) -> Chat:
     """The configured client of the study, which asks in batches."""
@@ -403,6 +408,30 @@ def test_ctrl_c_says_that_a_batch_goes_on_and_the_same_command_collects_it(
     assert server.paid.total() == 40
 
 
+@pytest.mark.parametrize("retries", [0, 2], ids=["by the next command", "by the same one"])
+def test_a_batch_that_the_list_shows_late_is_not_paid_for_twice(
+    model: Chat, serve: Callable[..., Batching], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int
+) -> None:
+    monkeypatch.setattr(batch, "UNSEEN_SECONDS", 30.0)
+    server = serve(faults={CREATE: ["cut after"]}, unseen=3)
+    asked = at(model, server, retries=retries)
+    if not retries:
+        with pytest.raises(RefusedError):
+            study(asked, tmp_path)
+    assert study(asked, tmp_path) == answers()
+    assert (server.paid.total(), len(server.batches), server.requests[LIST]) == (40, 1, 4)
+
+
+def test_a_list_is_read_no_further_back_than_a_batch_can_be(
+    model: Chat, serve: Callable[..., Batching], tmp_path: Path
+) -> None:
+    server = serve(faults={CREATE: ["429"]})
+    old = {"object": "batch", "created_at": 1, "metadata": None}
+    server.batches = {f"old_{n}": {**old, "id": f"old_{n}"} for n in range(9)}
+    assert study(at(model, server), tmp_path) == answers()
+    assert server.requests[LIST] == 1
+
+
 def test_what_was_uploaded_for_a_batch_that_never_was_is_deleted_by_the_next_command(
     model: Chat, serve: Callable[..., Batching], tmp_path: Path
 ) -> None:
@@ -487,11 +516,13 @@ from pathlib import Path
 import openai
 from hydra.utils import instantiate
 from noisyhealth import experiment, settings
+from noisyhealth.models.chat import batch
 from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Query, Training
 from noisyhealth.text.prompt import Prompt, Wording
 from noisyhealth.tracking.journal import Journal
+batch.UNSEEN_SECONDS = 0.0
 conf, url, texts = sys.argv[1:]
 chosen = ["model=gpt", "weights=study", "model.batch=true", "model.poll_seconds=0.01", "model.cache=."]
 [cfg] = settings.compose(Path(conf), chosen)

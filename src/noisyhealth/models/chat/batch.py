@@ -32,6 +32,9 @@ MOST_BYTES = 200_000_000
 
 _WINDOW: Final = "24h"  # the only one that there is
 _ENDED = {"completed", "failed", "expired", "cancelled"}
+# A list may be slow to show a new batch, which nobody may pay for twice: how long it is looked for, in seconds.
+UNSEEN_SECONDS = 120.0
+_CLOCKS_SECONDS = 3600.0  # that this machine's clock may be ahead of the provider's
 _READINGS = 4  # of files that have fewer lines than the provider counts
 _NO_BATCHES = "or give model.batch=false where the server has no batch API"
 # Why a batch was not begun, as codes of its errors, and what to do.
@@ -107,7 +110,7 @@ class Batches:
     def _open(self, made: OpenAI) -> list[Intent]:
         """Return the intents that became batches; the others are dropped."""
         intents = self.intents.read()
-        known = self._known(made) if any(not intent.batch for intent in intents) else {}
+        known = self._known(made, [intent for intent in intents if not intent.batch])
         for at, intent in enumerate(intents):
             if not intent.batch and intent.id in known:
                 intents[at] = replace(intent, batch=known[intent.id])
@@ -122,23 +125,40 @@ class Batches:
             _delete(made, file)
         self.intents.drop(intent)
 
-    def _known(self, made: OpenAI) -> dict[str, str]:
-        """Return the provider's batches by the intents that became them."""
-        return {(one.metadata or {}).get("intent", ""): one.id for one in made.batches.list(limit=100)}
+    def _known(self, made: OpenAI, intents: Sequence[Intent]) -> dict[str, str]:
+        """Return the provider's batches by the intents that became them, looked for until none can appear any more."""
+        if not intents:
+            return {}
+        ages = [time.time() - intent.asked for intent in intents if intent.asked]
+        until = time.monotonic() + min(max([0.0, *(UNSEEN_SECONDS - age for age in ages)]), UNSEEN_SECONDS)
+        since = min(intent.asked for intent in intents) - _CLOCKS_SECONDS
+        while True:
+            known = self._listed(made, since)
+            left = until - time.monotonic()
+            if left <= 0 or all(intent.id in known for intent in intents):
+                return known
+            time.sleep(min(self.poll_seconds, left))
+
+    def _listed(self, made: OpenAI, since: float) -> dict[str, str]:
+        """Return the provider's batches by their intents, back to a time: an account's list may be long."""
+        found: dict[str, str] = {}
+        for one in made.batches.list(limit=100):  # the newest first
+            if isinstance(one.created_at, int) and one.created_at < since:
+                break
+            found[(one.metadata or {}).get("intent", "")] = one.id
+        return found
 
     def _submitted(self, made: OpenAI, part: Mapping[str, bytes]) -> Intent:
         """Return the intent that became a batch."""
         intent = Intent(uuid4().hex, self.intents.endpoint, tuple(part))
         self.intents.write(intent)
         file = made.files.create(file=("noisyhealth.jsonl", b"".join(part.values())), purpose="batch")
-        intent = replace(intent, file=file.id)
-        self.intents.write(intent)
-        intent = replace(intent, batch=self._created(made, intent))
+        intent = self._created(made, replace(intent, file=file.id))
         self.intents.write(intent)
         return intent
 
-    def _created(self, made: OpenAI, intent: Intent) -> str:
-        """Return the name of a new batch.
+    def _created(self, made: OpenAI, intent: Intent) -> Intent:
+        """Return the intent with the name of a new batch.
 
         The client may not repeat this by itself: where an answer was lost, the batch may be there.
         """
@@ -146,13 +166,16 @@ class Batches:
 
         once = made.with_options(max_retries=0)
         for left in range(self.retries, -1, -1):
+            intent = replace(intent, asked=time.time())
+            self.intents.write(intent)
             try:
-                return once.batches.create(
+                made_of_it = once.batches.create(
                     input_file_id=intent.file,
                     endpoint=lines.ROUTE,
                     completion_window=_WINDOW,
                     metadata={"intent": intent.id},
-                ).id
+                )
+                return replace(intent, batch=made_of_it.id)
             except openai.APIError as error:
                 refused = self.peer.advice(error)
                 if refused and left == self.retries:  # after a lost answer there may be a batch that reads the file
@@ -160,8 +183,8 @@ class Batches:
                 if refused or not left:
                     raise
             time.sleep(self.poll_seconds)
-            if name := self._known(made).get(intent.id):
-                return name
+            if name := self._known(made, [intent]).get(intent.id):
+                return replace(intent, batch=name)
         raise AssertionError("the last try returns or raises")
 
     def _collected(self, held: Mapping[str, Intent]) -> Iterator[Reply]:

@@ -22,6 +22,7 @@ class Intent:
     """Queries that go out together, by id; `batch` is the provider's name for them, "" while it is not known.
 
     `endpoint`: the identity of the endpoint they go to. `file`: the provider's name for what was uploaded, "" before.
+    `asked`: when a batch was last asked for, in seconds since 1970; 0 before.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Intent:
     keys: tuple[str, ...]
     batch: str = ""
     file: str = ""
+    asked: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,16 @@ class Intents:
         for path in sorted(self.folder.glob("*.json")):
             try:
                 row = json.loads(path.read_text(encoding="utf-8"))
-                found.append(Intent(row["id"], row["endpoint"], tuple(row["keys"]), row["batch"], row.get("file", "")))
+                found.append(
+                    Intent(
+                        row["id"],
+                        row["endpoint"],
+                        tuple(row["keys"]),
+                        row["batch"],
+                        row.get("file", ""),
+                        row.get("asked", 0.0),
+                    )
+                )
             except FileNotFoundError:
                 continue  # settled by another process
             except (ValueError, KeyError, TypeError):
