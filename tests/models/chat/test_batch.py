@@ -154,16 +154,16 @@ LINES = {
     "no choices": ((200, {**completion(""), "choices": []}), "error", "the server sent no message but"),
     "no object": ((200, "oops"), "error", "the server sent no message but 'oops'"),
     "no line": (None, "error", "batch_1 is completed and has no line for it"),
-    "usage is no object": ((200, {**completion(""), "usage": "x"}), "error", "a line that cannot be read"),
+    "usage is no object": ((200, {**completion(""), "usage": "x"}), "error", "the server sent no message but"),
     "tokens are no numbers": (
         (200, {**completion(""), "usage": {"prompt_tokens": "x", "completion_tokens": 3}}),
         "error",
-        "a line that cannot be read",
+        "the server sent no message but",
     ),
     "the end is no word": (
         (200, {**completion(""), "choices": [{"message": {"content": "a"}, "finish_reason": ["stop"]}]}),
         "error",
-        "a line that cannot be read",
+        "the server sent no message but",
     ),
     "no response": ('{"custom_id": "{key}", "response": null, "error": null}', "error", "a line without a reply"),
 }

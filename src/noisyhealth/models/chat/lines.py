@@ -51,22 +51,7 @@ def read(content: bytes) -> dict[str, dict[str, Any]]:
 
 
 def taken(query: str, row: Mapping[str, Any]) -> Reply | APIError | str:
-    """Return what a line of a batch's output has for a query: a reply, the server's error, or why there is neither.
-
-    An odd line costs its own text alone: the others of its batch are paid for too.
-    """
-    try:
-        found = _taken(query, row)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # pydantic's are ValueErrors
-        return f"a line that cannot be read ({type(error).__name__}: {error}): {str(row.get('response'))[:100]!r}"
-    if isinstance(found, Reply) and not (
-        isinstance(found.prompt_tokens, int) and isinstance(found.reply_tokens, int) and isinstance(found.finish, str)
-    ):
-        return f"a line that cannot be read: {str(row.get('response'))[:100]!r}"
-    return found
-
-
-def _taken(query: str, row: Mapping[str, Any]) -> Reply | APIError | str:
+    """Return what a line of a batch's output has for a query: a reply, the server's error, or why there is neither."""
     from openai.types.chat import ChatCompletion
 
     response, error = row.get("response"), row.get("error")
