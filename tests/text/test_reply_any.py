@@ -170,4 +170,5 @@ def test_ten_thousand_characters_are_read_at_once(piece: str) -> None:
             read_label(reply(text), MOOD, {}, "strict")
             read_free(reply(text))
             spent.append(time.process_time() - start)
-        assert min(spent) < 0.05, f"{min(spent):.3f} s for both readers"
+        # A pattern that goes back over the text takes many seconds; reading once takes 0.05 on a slow machine.
+        assert min(spent) < 0.5, f"{min(spent):.3f} s for both readers"

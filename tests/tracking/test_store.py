@@ -83,7 +83,7 @@ def test_a_number_that_is_none_is_refused_and_nothing_is_logged(store: Store, tm
 def test_what_is_logged_can_be_read_back(store: Store, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("kept")
     run = store.start("qa · llama · typo · low", CELL | {"headline": "rougeL"}, {"rate": 0.1}, parent="")
-    metrics = {"rougeL": 0.4, "clean/rougeL": 0.5, "n": 6, "seconds/total": 1.5, "odd%name": 1.0}
+    metrics = {"rougeL": 0.4, "clean/rougeL": 0.5, "n": 6, "outcome/scored": 4, "seconds/total": 1.5, "odd%name": 1.0}
     store.log(run, metrics, {"category": "decrease"}, tmp_path)
     store.end(run, "FINISHED")
     found = data(store, run)
@@ -92,7 +92,8 @@ def test_what_is_logged_can_be_read_back(store: Store, tmp_path: Path) -> None:
     assert found.tags["mlflow.runName"] == "qa · llama · typo · low"
     assert Path(store.client.download_artifacts(run, "file.txt")).read_text() == "kept"
     headline = store.headline(run)
-    assert (headline.name, headline.score, headline.baseline, headline.n) == ("rougeL", 0.4, 0.5, 6)
+    assert (headline.name, headline.score, headline.baseline) == ("rougeL", 0.4, 0.5)
+    assert (headline.n, headline.unread) == (6, 2)
 
 
 @pytest.mark.parametrize("size", [501, 6001, 20_000])
