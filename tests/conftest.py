@@ -49,8 +49,12 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     TEST_WEIGHTS=.cache/weights takes the converted weights from there: half a minute less for one file of tests.
     """
     folder = tmp_path_factory.mktemp("cache")
-    if converted := os.environ.get("TEST_WEIGHTS"):
-        (folder / "weights").symlink_to(Path(converted).resolve())
+    base = tmp_path_factory.getbasetemp()
+    # Workers of one session share its converted weights, and nothing else.
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    weights = Path(os.environ.get("TEST_WEIGHTS") or shared / "weights").resolve()
+    weights.mkdir(exist_ok=True)
+    (folder / "weights").symlink_to(weights)
     return folder
 
 

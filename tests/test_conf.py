@@ -102,6 +102,12 @@ def test_the_analysis_composes() -> None:
     assert composed(name="analyze")["study"]
 
 
+def test_the_launcher_for_slurm_composes_on_the_plugins_own() -> None:
+    launcher = compose("config", ["hydra/launcher=slurm"], return_hydra_config=True).hydra.launcher
+    assert launcher._target_.endswith(".SlurmLauncher")
+    assert (launcher.nodes, launcher.tasks_per_node, launcher.array_parallelism) == (1, 1, 16)
+
+
 def test_hydras_callbacks_take_their_arguments() -> None:
     whole = compose("config", return_hydra_config=True)
     assert bind({"callbacks": OmegaConf.to_container(whole.hydra.callbacks, resolve=True)}) >= 1

@@ -15,7 +15,7 @@ from noisyhealth import experiment, settings, study
 from noisyhealth.errors import CallError, ConfigError, StoreError
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.perturb.engine import distance, replay
-from noisyhealth.records import Edit, Outcome, Query, Reply, Training
+from noisyhealth.records import Edit, Fit, Outcome, Query, Reply, Training
 from noisyhealth.settings import Cell
 from noisyhealth.study import Ledger, Record
 from noisyhealth.text.prompt import Wording
@@ -44,6 +44,7 @@ class Parrot:
     dtype: str = ""
     batch: bool = False
     batch_share: float = 0.5
+    tuned: Fit | None = None
     asked: list[str] = field(default_factory=list)
 
     @property
@@ -65,8 +66,8 @@ class Parrot:
     def price(self) -> Price:
         return self.paid
 
-    def notes(self) -> dict[str, str]:
-        return {"fit.json": "{}"}
+    def fitted(self) -> Fit | None:
+        return self.tuned
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         for query in queries:
@@ -188,6 +189,30 @@ def test_the_scores_follow_from_the_kept_predictions(done: tuple[Cell, Record]) 
     assert metrics["ci_low/accuracy"] < metrics["accuracy"] < metrics["ci_high/accuracy"]
     assert record.headline
     assert (record.headline.score, record.headline.n) == (metrics["accuracy"], 6)
+
+
+def test_cells_of_one_fit_point_to_one_run_that_has_its_curves(make: Make) -> None:
+    curves = "epoch,step,train_loss,validation_f1\n0,9,0.7,\n0,9,,0.5\n1,19,0.4,0.75\n"
+    facts = {"score": "validation_f1", "validation_score": 0.75, "epochs": 2, "seconds": 3.5, "recipe": {"frozen": 4}}
+    seen = ({"pieces_per_word": 1.5, "truncated": 0.0}, {"pieces_per_word": 2.5, "truncated": 0.5})
+    model = Parrot("tuned", details=seen, tuned=Fit("key", facts, curves))
+    cells = [make("study=fits", f"perturb={name}", model=model) for name in ("none", "redact")]
+    runs = [run_of(cell.store, run(cell)) for cell in cells]
+    [fit] = cells[0].store.runs("tags.kind = 'fit'")
+    assert [found.data.tags["fit_run"] for found in runs] == [fit.info.run_id] * 2
+    assert {found.data.tags["fit"] for found in (*runs, fit)} == {"key"}
+    assert fit.info.status == "FINISHED"
+    assert fit.info.run_name == "fit · sentiment · parrot(tuned)"
+    assert fit.data.params == {"frozen": "4"}
+    assert (fit.data.metrics["validation_score"], fit.data.metrics["epochs"]) == (0.75, 2)
+    curve = cells[0].store.client.get_metric_history(fit.info.run_id, "validation_f1")
+    assert [(point.step, point.value) for point in curve] == [(9, 0.5), (19, 0.75)]
+    assert artifact(cells[0].store, fit.info.run_id, "fit_curves.csv").read_text() == curves
+    assert artifact(cells[1].store, runs[1].info.run_id, "fit_curves.csv").read_text() == curves
+    metrics = runs[1].data.metrics
+    assert (metrics["fit/validation_f1"], metrics["fit/epochs"], metrics["fit/seconds"]) == (0.75, 2, 3.5)
+    assert (metrics["tokens/per_word"], metrics["tokens/truncated"]) == (2.0, 0.25)
+    assert (metrics["clean_tokens/per_word"], metrics["clean_tokens/truncated"]) == (2.0, 0.25)
 
 
 def test_a_run_says_which_cell_it_is(done: tuple[Cell, Record]) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from noisyhealth.records import Answer, Query, Reply, Scores
+from noisyhealth.records import Answer, Fit, Query, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
@@ -56,10 +56,16 @@ def write(folder: Path, cell: Cell, asked: Asked, result: Result) -> None:
         folder / "predictions.parquet",
         compression="zstd",
     )
-    for name, text in cell.model.notes().items():
-        (folder / name).write_text(text, encoding="utf-8")
+    if fit := cell.model.fitted():
+        write_fit(folder, fit)
     hashes = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
     (folder / "manifest.json").write_text(json.dumps(hashes, indent=2), encoding="utf-8")
+
+
+def write_fit(folder: Path, fit: Fit) -> None:
+    """Write how a model was fitted, and the curves of it."""
+    (folder / "fit.json").write_text(json.dumps(fit.facts, indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder / "fit_curves.csv").write_text(fit.curves, encoding="utf-8")
 
 
 @cache

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 
-from noisyhealth import evidence, study, version
+from noisyhealth import evidence, fits, study, version
 from noisyhealth.analysis import impact
 from noisyhealth.calls import EMPTY, ask, journal
 from noisyhealth.evidence import Read, Result
@@ -44,10 +44,13 @@ def run(
     run_id = cell.store.start(cell.name, _tags(cell, asked, key), _params(cell), parent)
     try:
         result = _result(cell, asked, budget, given)
-        metrics = {**_metrics(cell, asked, result), "seconds/total": time.perf_counter() - start}
+        fit = cell.model.fitted()
+        metrics = {**_metrics(cell, asked, result), **(fits.metrics(fit) if fit else {})}
+        metrics["seconds/total"] = time.perf_counter() - start
+        tags = _findings(cell, result, metrics) | ({"fit": fit.key, "fit_run": fits.run_of(cell, fit)} if fit else {})
         with tempfile.TemporaryDirectory() as folder:
             evidence.write(Path(folder), cell, asked, result)
-            cell.store.log(run_id, metrics, _findings(cell, result, metrics), Path(folder))
+            cell.store.log(run_id, metrics, tags, Path(folder))
         cell.store.end(run_id, "FINISHED")
     except Exception as error:
         cell.store.tag(run_id, "error", f"{type(error).__name__}: {error}"[:4000])
@@ -83,14 +86,15 @@ def _read(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Read:
 def _metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
     """Return everything that is a number: scores, changes, outcomes, dose, tokens and seconds."""
     costs = _costs(cell.model, result.disturbed.replies)
-    metrics: Scores = {"n": len(asked.examples), **result.disturbed.scores, **costs}
+    metrics: Scores = {"n": len(asked.examples), **result.disturbed.scores, **costs, **_reading(result.disturbed)}
     for name, interval in cell.task.intervals(asked.examples, result.disturbed.answers, cell.seed).items():
         metrics |= {f"ci_low/{name}": interval.low, f"ci_high/{name}": interval.high}
     metrics |= _outcomes(result.disturbed, "outcome")
     if cell.rate:
         metrics |= _outcomes(result.clean, "clean_outcome") | _changes(result) | _dose(asked)
         metrics |= {f"clean/{name}": score for name, score in result.clean.scores.items()}
-        metrics |= {f"clean_{name}": cost for name, cost in _costs(cell.model, result.clean.replies).items()}
+        spent = _costs(cell.model, result.clean.replies) | _reading(result.clean)
+        metrics |= {f"clean_{name}": cost for name, cost in spent.items()}
     return metrics
 
 
@@ -109,6 +113,17 @@ def _costs(model: Model, replies: Sequence[Reply]) -> Scores:
         "tokens/reply": sum(reply.reply_tokens for reply in replies),
         "seconds/replies": sum(reply.seconds for reply in replies),
     }
+
+
+def _reading(read: Read) -> Scores:
+    """Return how a model that has a limit read the texts, as means over them; nothing where no reply says.
+
+    `tokens/per_word`: word pieces a word, which typing errors drive up. `tokens/truncated`: fraction of a text's
+    pieces beyond the limit, which the model never saw.
+    """
+    found = {"tokens/per_word": "pieces_per_word", "tokens/truncated": "truncated"}
+    values = {name: [float(str(r.detail[key])) for r in read.replies if key in r.detail] for name, key in found.items()}
+    return {name: fmean(shares) for name, shares in values.items() if shares}
 
 
 def _usd(model: Model, price: Price, reply: Reply) -> float:

@@ -143,6 +143,19 @@ class Reply:
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a model was fine-tuned, as its fit left it on disk.
+
+    `key`: the hash of all that decides the fit. `facts`: settings, sizes, versions, seconds, and the score on the
+    validation texts (`validation_score`, of the kind `score` names). `curves`: a CSV table of what was logged, by step.
+    """
+
+    key: str
+    facts: Mapping[str, object]
+    curves: str
+
+
 class Outcome(StrEnum):
     """What became of one query; over a cell the counts sum to n.
 

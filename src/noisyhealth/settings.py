@@ -35,7 +35,7 @@ class Cell:
 
     `rate`: fraction of all words (or of the perturbation's unit), 0 for the baseline, whose level is "none".
     `field`: what is disturbed, the text or the question on it. `resolved` is the configuration as plain
-    values, for the record.
+    values, for the record. `ablation`: the settings that tell it from other cells of its sweep, beside the four.
     """
 
     task: Task
@@ -52,14 +52,16 @@ class Cell:
     cache: str
     store: Store
     resolved: Mapping[str, Any]
+    ablation: str = ""
 
     @property
     def name(self) -> str:
         """How the cell is called everywhere: "qa · llama(SmolLM2-135M) · redact · high"."""
-        return " · ".join([self.task.name, self.model.label, self.perturb, *([self.level] if self.rate else [])])
+        parts = [self.task.name, self.model.label, self.perturb, self.level if self.rate else "", self.ablation]
+        return " · ".join(part for part in parts if part)
 
 
-def cell(cfg: DictConfig) -> Cell:
+def cell(cfg: DictConfig, ablation: str = "") -> Cell:
     """Return the cell a configuration describes.
 
     Raises ConfigError for a level the perturbation does not have and a rate that is not a share.
@@ -81,6 +83,7 @@ def cell(cfg: DictConfig) -> Cell:
         cache=str(cfg.cache),
         store=store(cfg),
         resolved=_plain(cfg),
+        ablation=ablation,
     )
 
 

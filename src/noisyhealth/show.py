@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from noisyhealth.analysis import impact
 from noisyhealth.dataset.attrition import Attrition
@@ -123,6 +123,16 @@ def _unread(found: Headline) -> str:
 def _change(score: float, baseline: float) -> str:
     relative = impact.change(score, baseline)
     return "undefined" if relative is None else f"{relative:+.1%}"
+
+
+def best(found: Mapping[str, Any]) -> str:
+    """Return what a search over hyperparameters found.
+
+    >>> best({"best_params": {"model.epochs": 4}, "best_value": 0.81234})
+    'Best on the validation texts: model.epochs=4 (0.8123)'
+    """
+    chosen = " ".join(f"{name}={value}" for name, value in found["best_params"].items())
+    return f"Best on the validation texts: {chosen} ({found['best_value']:.4f})"
 
 
 def table(records: Sequence[Record]) -> None:

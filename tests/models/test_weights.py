@@ -117,7 +117,7 @@ def test_an_unreachable_hub_names_the_embedded_weights(verb: str, tmp_path: Path
     code = (
         "from noisyhealth.errors import WeightsError\n"
         "from noisyhealth.models.weights import Hub\n"
-        f"try: Hub('Llama', 'meta-llama/Llama-3.1-8B-Instruct').{verb}()\n"
+        f"try: Hub('meta-llama/Llama-3.1-8B-Instruct').{verb}()\n"
         "except WeightsError as error: print(error)\n"
     )
     nowhere = environment(shared_cache, HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path))
@@ -129,6 +129,41 @@ def test_an_unreachable_hub_names_the_embedded_weights(verb: str, tmp_path: Path
 
 
 def test_a_local_folder_needs_no_hub(tmp_path: Path) -> None:
-    source = Hub("Mine", str(tmp_path))
+    source = Hub(str(tmp_path))
     source.check()
     assert source.folder() == tmp_path
+
+
+def test_a_local_folder_is_known_by_its_files_and_named_after_itself(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "moved", "other")]
+    for folder, content in zip(folders, (b"same", b"same", b"else"), strict=True):
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(content)
+        (folder / ".lock").write_bytes(folder.name.encode())
+    one, moved, other = (Hub(str(folder)) for folder in folders)
+    assert one.identity == moved.identity != other.identity
+    assert (one.name, moved.name) == ("one", "moved")
+    assert Hub("somebody/BioBERT-v1.2").name == "BioBERT-v1.2"
+
+
+def test_a_revision_is_the_commit_that_the_hubs_cache_has(tmp_path: Path, shared_cache: Path) -> None:
+    commit, kept = "a" * 40, tmp_path / "hub" / "models--somebody--bert"
+    (kept / "refs").mkdir(parents=True)
+    (kept / "refs" / "main").write_text(commit)
+    (kept / "snapshots" / commit).mkdir(parents=True)
+    (kept / "snapshots" / commit / "config.json").write_text("{}")
+    code = (
+        "from noisyhealth.models.weights import Hub\n"
+        "source = Hub('somebody/bert')\n"
+        "source.check()\n"
+        "print(source.identity, source.folder(), Hub('somebody/else').identity, sep='\\n')\n"
+    )
+    nowhere = environment(shared_cache, HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path), HF_HUB_OFFLINE="1")
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env=nowhere, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.stdout.splitlines() == [
+        f"somebody/bert@{commit}",
+        str(kept / "snapshots" / commit),
+        "somebody/else@main",  # nobody can say which commit: check() would raise
+    ], ended.stderr

@@ -2,6 +2,7 @@ import json
 import math
 import subprocess
 import sys
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,30 @@ store = Store(f"sqlite:///{sys.argv[1]}/mlflow.db", f"{sys.argv[1]}/mlruns", "st
 run = store.start(f"run of {sys.argv[2]}", {"kind": "cell", "cell_key": sys.argv[2]}, {"rate": 0.1})
 store.end(run, "FINISHED")
 print(store.experiment, run)
+"""
+
+INTERRUPTED = """
+import os, random, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from noisyhealth.tracking.store import Point, Store
+store = Store(*sys.argv[1:])
+store.experiment
+chance = random.Random(0)
+for _ in range(40):
+    timer = threading.Timer(chance.random() * 0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        while True:
+            run = store.start("cell", {"kind": "cell"}, {"rate": 0.1})
+            try:
+                store.plot(run, [Point("loss", 0.5, 1)])
+                store.tag(run, "key", "value")
+                store.end(run, "FINISHED")
+            except BaseException:
+                store.end(run, "KILLED")
+                raise
+    except KeyboardInterrupt:
+        print("interrupted")
 """
 
 
@@ -184,3 +209,17 @@ def test_a_tag_set_later_is_kept(store: Store) -> None:
     run = store.start("cell", CELL, {})
     store.tag(run, "error", json.dumps({"why": "é"}))
     assert data(store, run).tags["error"] == '{"why": "\\u00e9"}'
+
+
+def test_an_interrupt_at_any_moment_leaves_a_store_that_can_be_written(store: Store) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, store.uri, store.artifacts, store.study, store.lock],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.stdout.count("interrupted") == 40, ended.stderr
+    found = Counter(run.info.status for run in store.runs())
+    assert found["KILLED"] > 0
+    assert found["RUNNING"] <= 2, "an interrupt between two lines of Python may leave one"

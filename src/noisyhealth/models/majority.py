@@ -46,9 +46,9 @@ class Majority:
         """Return that nothing is paid."""
         return FREE
 
-    def notes(self) -> Mapping[str, str]:
-        """Return nothing: all there is to tell stands in the signature."""
-        return {}
+    def fitted(self) -> None:
+        """Return that nothing is fine-tuned."""
+        return
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         """Yield the same answer for every query."""

@@ -6,7 +6,7 @@ from hashlib import sha256
 from json import dumps
 from typing import Protocol
 
-from noisyhealth.records import Query, Reply, Training
+from noisyhealth.records import Fit, Query, Reply, Training
 from noisyhealth.text.prompt import Wording
 
 
@@ -73,8 +73,8 @@ class Model(Protocol):
         """Return what tokens cost, `FREE` where nothing is paid, None where it is not known."""
         ...
 
-    def notes(self) -> Mapping[str, str]:
-        """Return files, by name, that a run should keep about the model: how it was fitted."""
+    def fitted(self) -> Fit | None:
+        """Return how the model was fine-tuned; None where it is not, or where its fit is not made or kept."""
         ...
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:

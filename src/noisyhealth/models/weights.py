@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -103,28 +103,37 @@ class PackagedGguf:
 
 @dataclass(frozen=True)
 class Hub:
-    """Weights on the Hugging Face hub, or in a local folder when `repo` is the path of one."""
+    """Weights on the Hugging Face hub, or in a local folder when `repo` is the path of one.
 
-    name: str
+    `revision` may be a branch: what is in the hub's cache already is used, else the newest.
+    """
+
     repo: str
     revision: str = "main"
 
     @property
+    def name(self) -> str:
+        """The last part of the repository or path, so that a table never shows other weights' name."""
+        return Path(self.repo).resolve().name if Path(self.repo).is_dir() else self.repo.rpartition("/")[2]
+
+    @property
     def identity(self) -> str:
-        """The repository and its revision."""
-        return f"{self.repo}@{self.revision}"
+        """The hash of a folder's files, or the repository with its commit.
+
+        With its revision alone where nobody can say which commit that is: then `check` raises.
+        """
+        if Path(self.repo).is_dir():
+            return _folder_hash(Path(self.repo))
+        found = _commit(self.repo, self.revision)
+        return f"{self.repo}@{self.revision if isinstance(found, Exception) else found}"
 
     def check(self) -> None:
         """Raise WeightsError when neither a folder, nor the hub's cache, nor the hub has them."""
         if Path(self.repo).is_dir():
             return
-        from huggingface_hub import HfApi, try_to_load_from_cache
-
-        if isinstance(try_to_load_from_cache(self.repo, "config.json", revision=self.revision), str):
-            return
-        try:
-            HfApi().auth_check(self.repo)  # one request; a download would try again for half a minute
-        except Exception as error:  # the hub's client raises errors of many libraries
+        if self.repo.startswith(("/", ".", "~")):
+            raise WeightsError(f"weights {self.repo}: there is no such folder")
+        if isinstance(error := _commit(self.repo, self.revision), Exception):
             raise self._unreachable(error) from error
 
     def folder(self) -> Path:
@@ -133,8 +142,9 @@ class Hub:
             return Path(self.repo)
         from huggingface_hub import snapshot_download
 
+        self.check()
         try:
-            return Path(snapshot_download(self.repo, revision=self.revision))
+            return Path(snapshot_download(self.repo, revision=str(_commit(self.repo, self.revision))))
         except Exception as error:
             raise self._unreachable(error) from error
 
@@ -143,6 +153,35 @@ class Hub:
             f"weights {self.repo!r} cannot be had from the hub ({type(error).__name__}): connect, log in with "
             "`hf auth login`, name a local folder, or use weights=embedded, which needs no hub"
         )
+
+
+@cache
+def _commit(repo: str, revision: str) -> str | Exception:
+    """Return the commit that a revision stands for, or why that cannot be said; asked once a process.
+
+    It is the one in the hub's cache, else what the hub says.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
+    try:
+        kept = try_to_load_from_cache(repo, "config.json", revision=revision)
+        if isinstance(kept, str):
+            return Path(kept).parent.name
+        api = HfApi()
+        api.auth_check(repo)  # a repository that has to be asked for shows its commit to everybody
+        return str(api.model_info(repo, revision=revision).sha)
+    except Exception as error:  # the hub's client raises errors of many libraries
+        return error
+
+
+@cache
+def _folder_hash(folder: Path) -> str:
+    """Return the sha256 over the names and contents of a folder's files; a gigabyte takes about a second."""
+    whole = sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
+        with path.open("rb") as file:
+            whole.update(f"{path.name} {file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return f"sha256:{whole.hexdigest()}"
 
 
 @cache

@@ -18,6 +18,7 @@ import requests
 from filelock import FileLock
 
 from noisyhealth.errors import StoreError
+from noisyhealth.tracking.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _PARAM_LIMIT = 500
 _UNFIT = re.compile(r"[^A-Za-z0-9_\-. :/]")
-_PAGE = 1000
+_PAGE = 1000  # the most that MLflow reads or takes at once
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,15 @@ class Headline:
     category: str
     n: int
     unread: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One number of a curve."""
+
+    name: str
+    value: float
+    step: int
 
 
 @dataclass(frozen=True)
@@ -123,12 +133,15 @@ class Store:
         whole = {**tags, "mlflow.runName": name, "mlflow.source.name": "run.py", "mlflow.source.type": "LOCAL"}
         if parent:
             whole["mlflow.parentRunId"] = parent
-        run = self.client.create_run(self.experiment, tags=whole, run_name=name)
-        run_id = str(run.info.run_id)
+        run_id = ""
         try:
-            self._log_params(run_id, params)
+            with uninterrupted():
+                run = self.client.create_run(self.experiment, tags=whole, run_name=name)
+                run_id = str(run.info.run_id)
+                self._log_params(run_id, params)
         except BaseException:
-            self.end(run_id, "KILLED")
+            if run_id:
+                self.end(run_id, "KILLED")
             raise
         return run_id
 
@@ -151,16 +164,35 @@ class Store:
             raise StoreError(f"metrics {bad} are not numbers: none of this run's metrics was logged")
         now = int(time() * 1000)
         rows = [Metric(_UNFIT.sub("_", key), float(value), now, 0) for key, value in metrics.items()]
-        self.client.log_batch(run, metrics=rows, tags=[RunTag(k, v) for k, v in tags.items()])
+        with uninterrupted():
+            self.client.log_batch(run, metrics=rows, tags=[RunTag(k, v) for k, v in tags.items()])
         self.client.log_artifacts(run, str(folder))
+
+    def plot(self, run: str, points: Sequence[Point]) -> None:
+        """Log numbers that change over a run: a curve for each name."""
+        from time import time
+
+        from mlflow.entities import Metric
+
+        now = int(time() * 1000)
+        rows = [Metric(_UNFIT.sub("_", point.name), point.value, now, point.step) for point in points]
+        for at in range(0, len(rows), _PAGE):
+            with uninterrupted():
+                self.client.log_batch(run, metrics=rows[at : at + _PAGE])
+
+    def metrics(self, run: str) -> dict[str, float]:
+        """Return the last value of each metric of a run."""
+        return dict(self._read(run).data.metrics)
 
     def end(self, run: str, status: str) -> None:
         """End a run as FINISHED, FAILED or KILLED."""
-        self.client.set_terminated(run, status)
+        with uninterrupted():
+            self.client.set_terminated(run, status)
 
     def tag(self, run: str, key: str, value: str) -> None:
         """Set one tag."""
-        self.client.set_tag(run, key, value)
+        with uninterrupted():
+            self.client.set_tag(run, key, value)
 
     def finished(self, keys: Sequence[str]) -> dict[str, str]:
         """Return, for each cell key that has a finished run, the run's id; the oldest where there are two."""
@@ -172,7 +204,7 @@ class Store:
 
     def headline(self, run: str) -> Headline:
         """Return what a finished run found, in short."""
-        data = self.client.get_run(run).data
+        data = self._read(run).data
         name = data.tags["headline"]
         return Headline(
             name=name,
@@ -183,12 +215,17 @@ class Store:
             unread=int(data.metrics["n"] - data.metrics["outcome/scored"]),
         )
 
+    def _read(self, run: str) -> Run:
+        with uninterrupted():
+            return self.client.get_run(run)
+
     def runs(self, query: str = "") -> list[Run]:
         """Return all runs of the study that a query finds, however many."""
         runs: list[Run] = []
         token = None
         while True:
-            page = self.client.search_runs([self.experiment], query, max_results=_PAGE, page_token=token)
+            with uninterrupted():
+                page = self.client.search_runs([self.experiment], query, max_results=_PAGE, page_token=token)
             runs += page
             if not (token := page.token):
                 return runs

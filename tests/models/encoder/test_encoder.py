@@ -1,6 +1,9 @@
 import dataclasses
 import json
 import math
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,8 +46,8 @@ NOTES = [
 
 def info_of(encoder: Encoder) -> dict[str, Any] | None:
     """Return what a run keeps of the fit, None before it is made."""
-    kept = encoder.notes().get("fit.json")
-    return json.loads(kept) if kept else None
+    fit = encoder.fitted()
+    return dict(fit.facts) if fit else None
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +118,7 @@ def test_a_fit_trains_the_body_with_dropout_and_says_what_it_did(moods: Encoder)
 def test_dropout_is_on_while_training() -> None:
     body = BertModel(BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)).eval()
     recipe = _encoder(Path())._recipe()
-    tuner = encoder_fit.Tuner(encoder_fit.Classifier(body, "mean", 2), recipe, 2)
+    tuner = encoder_fit.Tuner(encoder_fit.Classifier(body, "mean", [1.0, 1.0]), recipe, 2)
     tuner.on_fit_start()
     assert all(module.training for module in tuner.modules())
 
@@ -150,6 +153,114 @@ def test_prompt_pool_and_name_do_not_change_the_fit(moods: Encoder, cache: Path)
     other.fit(WORDING, Training(tuple(NOTES), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))
     assert other.signature()["fit"] == moods.signature()["fit"]
     assert other.label == "other(MiniLM-L6)"
+
+
+def test_balanced_weights_let_a_rare_label_count_as_much_as_a_frequent_one(tmp_path: Path) -> None:
+    body = BertModel(BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8))
+    network = encoder_fit.Classifier(body, "mean", [0.5, 2.0])
+    scores, target = torch.tensor([[2.0, 0.0], [1.0, 0.0]]), torch.tensor([[0], [1]])
+    losses = torch.nn.functional.cross_entropy(scores, target[:, 0], reduction="none")
+    assert network.loss(scores, {"target": target}) == pytest.approx(float((0.5 * losses[0] + 2 * losses[1]) / 2.5))
+    frequent = [Example(f"p{i}", f"so happy today, day {i}", "positive") for i in range(9)]
+    rare = [Example(f"n{i}", f"so sad today, day {i}", "negative") for i in range(4)]
+    settings: dict[str, object] = {"epochs": 6, "batch_size": 4, "learning_rate": 1e-3, "patience": 6, "warmup": 0.0}
+    sad = [_ask(str(i), f"so sad today, day {i}") for i in range(10, 20)]
+    found = {}
+    for weights in ("none", "balanced"):
+        model = _fitted(tmp_path, frequent + rare[:1], rare[1:] + frequent[:1], class_weights=weights, **settings)
+        info = info_of(model)
+        assert info is not None
+        assert info["label_counts"]["negative"] == {"train": 1, "validation": 3}
+        found[weights] = sum(float(_shares(reply)["negative"]) for reply in _replies(model, sad).values()) / len(sad)
+    assert found["balanced"] > found["none"]
+
+
+def test_fewer_texts_than_a_batch_are_learnt_from(tmp_path: Path) -> None:
+    info = info_of(_fitted(tmp_path, TEXTS[1:5], TEXTS[:1], batch_size=64, accumulate=4))
+    assert info is not None
+    assert (info["train"], info["epochs"]) == (4, 2)
+    assert math.isfinite(info["validation_score"])
+
+
+def test_a_cell_that_slurm_started_is_fitted_as_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "NTASKS": "4",
+        "NTASKS_PER_NODE": "4",
+        "JOB_NAME": "cells",
+        "JOB_ID": "1",
+        "PROCID": "3",
+    }.items():
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    assert info_of(_fitted(tmp_path, TEXTS[1:5], TEXTS[:1], epochs=1)) is not None
+
+
+@pytest.mark.slow
+def test_a_fit_on_several_devices_is_kept_whole(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"  # its processes start by importing it
+    script.write_text(
+        "import sys; from pathlib import Path; sys.path[:0] = sys.argv[1:2]\n"
+        "from models.encoder.test_encoder import *\n"
+        "from models.encoder.test_encoder import _ask, _encoder\n"
+        "if __name__ == '__main__':\n"
+        "    model = _encoder(Path(sys.argv[2]), devices=2)\n"
+        "    model.fit(WORDING, Training((), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))\n"
+        "    [reply] = model.predict([_ask('a', 'so happy')])\n"
+        "    print(json.dumps(model.fitted().facts))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, str(script), str(Path(__file__).parents[2]), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    facts = json.loads(ended.stdout.splitlines()[-1])
+    assert (facts["epochs"], facts["recipe"]["devices"]) == (2, 2)
+    assert math.isfinite(facts["validation_score"])
+
+
+@pytest.mark.slow
+def test_a_killed_fit_is_made_anew_and_by_one_of_two_processes_that_want_it(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+
+    def begin(number: int) -> subprocess.Popen[str]:
+        code = (
+            "import sys; from pathlib import Path; sys.path[:0] = sys.argv[1:2]\n"
+            "from models.encoder.test_encoder import *\n"
+            "from models.encoder.test_encoder import _ask, _encoder\n"
+            "made = encoder_fit.fit\n"
+            "def fit(*given):\n"
+            "    with open(sys.argv[3], 'a') as told: told.write(f'begun by {sys.argv[4]}\\n')\n"
+            "    made(*given)\n"
+            "encoder_fit.fit = fit\n"
+            "model = _encoder(Path(sys.argv[2]), epochs=4)\n"
+            "model.fit(WORDING, Training((), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))\n"
+            "[reply] = model.predict([_ask('a', 'so happy')])\n"
+            "print(reply.detail['scores']['positive'])\n"
+        )
+        tests = str(Path(__file__).parents[2])
+        return subprocess.Popen(
+            [sys.executable, "-c", code, tests, str(tmp_path), str(told), str(number)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    first = begin(1)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("fits/*.part/checkpoints/*.ckpt")):  # as it is being written, perhaps
+        assert first.poll() is None, first.communicate()
+        assert time.monotonic() < deadline, "no checkpoint in two minutes"
+        time.sleep(0.001)
+    first.kill()
+    first.communicate()
+    assert not list(tmp_path.glob("fits/*/fit.json"))
+    ended = [process.communicate(timeout=240) for process in [begin(2), begin(3)]]
+    assert ended[0][0] == ended[1][0] != "", ended
+    assert len(told.read_text().splitlines()) == 2, "one fit that was killed, one that was made"
+    [fit] = [path for path in (tmp_path / "fits").iterdir() if path.is_dir()]
+    assert {path.name for path in fit.iterdir()} == {"fit.json", "metrics.csv", "model.safetensors"}
 
 
 def test_a_folder_left_by_a_killed_fit_is_not_taken_for_whole(tmp_path: Path) -> None:
@@ -253,6 +364,8 @@ def test_a_span_never_ends_before_it_starts_nor_exceeds_the_cap() -> None:
     [
         (TEXTS[:2], TEXTS[2:3], {}, ConfigError, "all 2 training texts are labelled 'positive'"),
         (TEXTS[1:5], [], {}, DataError, "the validation set is empty"),
+        (TEXTS[1:5], [Example("m", "so so", "mixed")], {}, DataError, "no training text is labelled 'mixed', but 1 of"),
+        (TEXTS[1:5], TEXTS[:1], {"class_weights": "even"}, ConfigError, "model.class_weights='even'"),
         ([], TEXTS[1:5], {}, DataError, "the train set is empty"),
         ([Example("u", "Note.", "unrelated", "Why?")], NOTES, {}, DataError, "none of the 1 training answers"),
         (TEXTS[1:5], TEXTS[:1], {"pooling": "max"}, ConfigError, "model.pooling='max'"),
@@ -279,20 +392,25 @@ def test_labels_that_a_query_does_not_offer_are_an_error(moods: Encoder, notes: 
         list(moods.predict([Query("a", "text", "", ("up", "down"))]))
     with pytest.raises(ConfigError, match="offers"):
         list(notes.predict([Query("a", "text", "", LABELS)]))
+    with pytest.raises(ConfigError, match=r"offers .*'mixed'.* fitted on \['negative', 'positive'\]"):
+        list(moods.predict([Query("a", "text", "", (*LABELS, "mixed"))]))
 
 
-def test_making_fitting_and_signing_load_no_weights(cache: Path) -> None:
-    model = _encoder(cache, source=Hub(name="none", repo="/nowhere"))
+def test_making_fitting_and_signing_load_no_weights(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    model = _encoder(cache, source=Hub(str(tmp_path / "none")))
     model.fit(WORDING, Training((), tuple(TEXTS[1:5]), (TEXTS[0], TEXTS[5])))
     assert model.signature()["weights"] == "none"
     assert model.request(_ask("a", "t")) == {"text": "t", "question": "", "options": list(LABELS)}
     with pytest.raises(WeightsError):
         _encoder(cache, source=dataclasses.replace(MINILM, package="not_there")).check()
+    with pytest.raises(WeightsError, match="/nowhere/bert: there is no such folder"):
+        _encoder(cache, source=Hub("/nowhere/bert")).check()
     assert list(model.predict([])) == []
 
 
 def test_a_bluebert_folder_loads_and_its_texts_are_cut(tmp_path: Path) -> None:
-    source = Hub(name="BlueBERT", repo=str(_bluebert(tmp_path / "bluebert")))
+    source = Hub(str(_bluebert(tmp_path / "bluebert")))
     assert len(read_text(load_tokenizer(source.folder(), 16), "happy " * 900, 16)) == 16
     model = _fitted(tmp_path, TEXTS[1:5], [TEXTS[0], TEXTS[5]], source=source, pooling="cls", max_length=16)
     reply = _replies(model, [_ask("a", "happy " * 100)])["a"]
@@ -306,7 +424,7 @@ def test_weights_with_a_missing_part_are_not_filled_with_noise(tmp_path: Path) -
     state = torch.load(folder / "pytorch_model.bin", weights_only=True)
     torch.save({k: v for k, v in state.items() if "layer.1.attention" not in k}, folder / "pytorch_model.bin")
     with pytest.raises(WeightsError, match=r"encoder\.layer\.1\.attention"):
-        _fitted(tmp_path, TEXTS[1:5], TEXTS[:1], source=Hub(name="BlueBERT", repo=str(folder)))
+        _fitted(tmp_path, TEXTS[1:5], TEXTS[:1], source=Hub(str(folder)))
 
 
 def _bluebert(folder: Path) -> Path:
@@ -376,6 +494,12 @@ def _fitted(cache: Path, train: list[Example], validation: list[Example], **sett
     options = () if any(e.question for e in train) else LABELS
     assert len(list(model.predict([Query("q", "so happy", "Why?" if not options else "", options)]))) == 1
     return model
+
+
+def _shares(reply: Reply) -> dict[str, float]:
+    shares = reply.detail["scores"]
+    assert isinstance(shares, dict)
+    return shares
 
 
 def _ask(id: str, text: str) -> Query:

@@ -123,9 +123,9 @@ class Chat:
         price = self.endpoint.price(self.prices)
         return price.times(self.batch_share) if price and self.batch else price
 
-    def notes(self) -> Mapping[str, str]:
-        """Return nothing: all there is to tell stands in the signature."""
-        return {}
+    def fitted(self) -> None:
+        """Return that nothing is fine-tuned."""
+        return
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         """Return replies as they arrive; a call that no retry saved gives a reply with finish "error".

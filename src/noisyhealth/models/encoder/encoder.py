@@ -5,16 +5,17 @@ fit(training) -> remembered;  predict(queries) -> fit made or found in `<cache>/
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noisyhealth.models.encoder.recipe import Recipe, fit_key
+from noisyhealth.models.encoder.recipe import CURVES, FACTS, Recipe, fit_key
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source, as_mapping, made_once
-from noisyhealth.records import Query, Reply, Training
+from noisyhealth.records import Fit, Query, Reply, Training
 from noisyhealth.text.prompt import Wording
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Encoder:
     without a better validation score. `batch_size`: texts a step on a device, times `accumulate` steps.
     `max_length`: word pieces read at once. `pooling`: "mean" of all pieces or "cls", the first one.
     `warmup`: fraction of all steps, 0 to 1. `precision`: "auto" or one of Lightning's names.
+    `class_weights`: "none", or "balanced": each label counts the same in the loss, however rare it is.
     For answers that are spans: `stride` is how many pieces neighbouring windows share, `longest` the most
     words of an answer. `frozen`: how many of the lowest layers, and the embeddings below them, stay as
     pretrained; 0 trains everything.
@@ -56,6 +58,7 @@ class Encoder:
     stride: int = 64
     longest: int = 30
     frozen: int = 0
+    class_weights: str = "none"
     _training: Training | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
 
@@ -94,10 +97,13 @@ class Encoder:
         """Return that nothing is paid."""
         return FREE
 
-    def notes(self) -> Mapping[str, str]:
-        """Return how the model was fitted, and the curves of the fit."""
-        found = {"fit.json": self._folder() / "fit.json", "fit_curves.csv": self._folder() / "metrics.csv"}
-        return {name: path.read_text(encoding="utf-8") for name, path in found.items() if path.is_file()}
+    def fitted(self) -> Fit | None:
+        """Return how the model was fitted, None before it is."""
+        folder = self._folder()
+        if not folder.exists():
+            return None
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        return Fit(self._fit_key(), facts, (folder / CURVES).read_text(encoding="utf-8"))
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         """Yield one reply a query, short texts first; fine-tunes before the first one where no fit is kept.

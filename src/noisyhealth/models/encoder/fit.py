@@ -19,6 +19,7 @@ import pytorch_lightning as lightning
 import torch
 from pytorch_lightning.callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger
+from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
 from pytorch_lightning.utilities.seed import isolate_rng
 from safetensors.torch import save_file
 from torch import Tensor
@@ -28,12 +29,12 @@ from torchmetrics.classification import MulticlassF1Score
 from noisyhealth.models.encoder.lesson import Item, Lesson, extracts, label_lesson, span_lesson
 from noisyhealth.models.encoder.net import Classifier, Extractor, freeze, load_body, load_config
 from noisyhealth.models.encoder.read import Batch, batch_of, load_tokenizer
-from noisyhealth.models.encoder.recipe import Recipe, versions
+from noisyhealth.models.encoder.recipe import CURVES, FACTS, WEIGHTS, Recipe, versions
 from noisyhealth.records import Training
 
 
 def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None:
-    """Fine-tune the weights and fill `folder` with `model.safetensors`, `fit.json` and `metrics.csv`.
+    """Fine-tune the weights and fill `folder` with the network (`WEIGHTS`), what was done (`FACTS`) and `CURVES`.
 
     Raises ConfigError or DataError for settings or examples that cannot be learnt from.
     """
@@ -46,12 +47,13 @@ def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None
         lesson = (span_lesson if extracts(training) else label_lesson)(training, tokenizer, recipe)
         body = load_body(weights, config)
         freeze(body, recipe.frozen)
-        network = Classifier(body, recipe.pooling, len(lesson.labels)) if lesson.labels else Extractor(body)
+        network = Classifier(body, recipe.pooling, _weights(lesson, recipe)) if lesson.labels else Extractor(body)
         tuner = Tuner(network, recipe, len(lesson.labels))
         epochs, score = _run(tuner, Batches(lesson, recipe, tokenizer.pad_token_id), recipe, folder)
     facts = {
         "kind": "choice" if lesson.labels else "span",
         "labels": lesson.labels,
+        "label_counts": lesson.counts,
         "train": len(training.train),
         "validation": len(training.validation),
         "unusable": lesson.unusable,
@@ -63,7 +65,15 @@ def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None
         "versions": dict(versions()),
         "recipe": asdict(recipe),
     }
-    (folder / "fit.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder / FACTS).write_text(json.dumps(facts, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _weights(lesson: Lesson, recipe: Recipe) -> list[float]:
+    """Return what each label counts in the loss; balanced: the inverse of its share, as scikit-learn's."""
+    if recipe.class_weights == "none":
+        return [1.0] * len(lesson.labels)
+    counts = [lesson.counts[label]["train"] for label in lesson.labels]
+    return [sum(counts) / len(counts) / count for count in counts]
 
 
 class Tuner(lightning.LightningModule):
@@ -152,10 +162,10 @@ def _run(tuner: Tuner, batches: Batches, recipe: Recipe, folder: Path) -> tuple[
     state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
     prefix = "network."
     weights = {name.removeprefix(prefix): v.contiguous() for name, v in state.items() if name.startswith(prefix)}
-    save_file(weights, folder / "model.safetensors")
+    save_file(weights, folder / WEIGHTS)
     shutil.rmtree(folder / "checkpoints")
     # Read from the curves, because the callbacks of spawned processes keep theirs to themselves.
-    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / CURVES).open(encoding="utf-8", newline="") as file:
         scores = [float(row[tuner.watched]) for row in csv.DictReader(file) if row[tuner.watched]]
     return len(scores), max(scores) if tuner.f1 else min(scores)
 
@@ -166,6 +176,8 @@ def _trainer(recipe: Recipe, folder: Path, callbacks: list[Callback]) -> lightni
         devices=recipe.devices,
         # The other launcher starts the whole script again, and that copy would wait for this fit's lock.
         strategy="auto" if str(recipe.devices) == "1" else "ddp_spawn",
+        # A fit is one process that starts its own: what Slurm says of tasks is about cells.
+        plugins=[LightningEnvironment()],
         precision=recipe.precision,  # type: ignore[arg-type]  # Lightning names the bad one itself
         max_epochs=recipe.epochs,
         accumulate_grad_batches=recipe.accumulate,

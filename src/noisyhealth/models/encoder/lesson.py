@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -21,13 +22,15 @@ class Lesson:
     """What is learnt from: windows with their targets.
 
     `labels`: the classes in the order of the scores, empty for spans. `unusable`: examples of train and
-    validation left out because their answer shares no word with their note.
+    validation left out because their answer shares no word with their note. `counts`: for each label how many
+    texts of train and of validation have it.
     """
 
     train: list[Item]
     validation: list[Item]
     labels: tuple[str, ...]
     unusable: int
+    counts: dict[str, dict[str, int]]
 
 
 def extracts(training: Training) -> bool:
@@ -41,12 +44,20 @@ def extracts(training: Training) -> bool:
 def label_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
     """Return texts with the index of their label."""
     _need_examples(training)
-    labels = tuple(sorted({example.target for example in (*training.train, *training.validation)}))
-    if len(seen := {example.target for example in training.train}) < 2:
+    train, validation = (Counter(e.target for e in part) for part in (training.train, training.validation))
+    labels = tuple(sorted(train))
+    if len(labels) < 2:
         raise ConfigError(
-            f"all {len(training.train)} training texts are labelled {seen.pop()!r}, so there is nothing to tell apart: "
+            f"all {len(training.train)} training texts are labelled {labels[0]!r}, so there is nothing to tell apart: "
             "give data with two labels or more, or another seed for the split"
         )
+    if unknown := sorted(set(validation) - set(train)):
+        raise DataError(
+            f"no training text is labelled {unknown[0]!r}, but {validation[unknown[0]]} of the validation texts are: "
+            "give more texts of that label, or another seed for the split"
+        )
+
+    counts = {label: {"train": train[label], "validation": validation[label]} for label in labels}
 
     def items(examples: Sequence[Example]) -> list[Item]:
         return [
@@ -54,7 +65,7 @@ def label_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
             for example in _ordered(examples)
         ]
 
-    return Lesson(items(training.train), items(training.validation), labels, unusable=0)
+    return Lesson(items(training.train), items(training.validation), labels, unusable=0, counts=counts)
 
 
 def span_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
@@ -75,7 +86,7 @@ def span_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
                 f"none of the {len(part)} {name} answers shares a word with its note: an encoder answers with a span "
                 "of the note, so give data whose answers stand in the notes"
             )
-    return Lesson(list(chain(*train)), list(chain(*validation)), (), [*train, *validation].count([]))
+    return Lesson(list(chain(*train)), list(chain(*validation)), (), [*train, *validation].count([]), {})
 
 
 def _need_examples(training: Training) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,16 +21,20 @@ _AROUND = 10  # pieces on either side; of 0, 3, 6 and 10 it told most about wher
 class Classifier(nn.Module):
     """One score a label for each text, from the mean of its pieces or from its first piece (`pooling`).
 
+    `weights`: for each label, how much its texts count in the loss.
     With "cls" the body's own pooler comes first, as in BertForSequenceClassification.
     """
 
-    def __init__(self, body: Any, pooling: str, labels: int) -> None:
+    weights: Tensor
+
+    def __init__(self, body: Any, pooling: str, weights: Sequence[float]) -> None:
         super().__init__()
         if pooling == "mean":
             body.pooler = None  # unused weights stop distributed training
         self.body, self.pooling = body, pooling
         self.dropout = nn.Dropout(body.config.hidden_dropout_prob)
-        self.head = nn.Linear(body.config.hidden_size, labels)
+        self.head = nn.Linear(body.config.hidden_size, len(weights))
+        self.register_buffer("weights", torch.tensor(weights), persistent=False)
 
     def forward(self, batch: Batch) -> Tensor:
         """Return scores, shape (texts, labels)."""
@@ -39,8 +43,8 @@ class Classifier(nn.Module):
         return scores
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the mean cross entropy."""
-        return nn.functional.cross_entropy(scores.float(), batch["target"][:, 0])
+        """Return the mean cross entropy, weighted by label."""
+        return nn.functional.cross_entropy(scores.float(), batch["target"][:, 0], self.weights)
 
     def _pooled(self, read: Any, mask: Tensor) -> Tensor:
         hidden: Tensor = read.last_hidden_state

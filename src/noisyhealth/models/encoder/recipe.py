@@ -23,6 +23,8 @@ _LEAST = {
     "stride": 0,
     "frozen": 0,
 }
+# The files of a fit's folder.
+FACTS, CURVES, WEIGHTS = "fit.json", "metrics.csv", "model.safetensors"
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pytorch-lightning")
 
 
@@ -49,6 +51,7 @@ class Recipe:
     accelerator: str
     devices: int | str
     precision: str
+    class_weights: str
 
     def check(self) -> None:
         """Raise ConfigError for a setting no fit can use."""
@@ -57,6 +60,8 @@ class Recipe:
                 raise ConfigError(f"model.{name}={getattr(self, name)}: give {least} or more")
         if self.pooling not in ("mean", "cls"):
             raise ConfigError(f"model.pooling={self.pooling!r}: give mean or cls")
+        if self.class_weights not in ("none", "balanced"):
+            raise ConfigError(f"model.class_weights={self.class_weights!r}: give none or balanced")
         if not 0 <= self.warmup <= 1:
             raise ConfigError(f"model.warmup={self.warmup}: give a fraction of all steps, 0 to 1")
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from noisyhealth.errors import ConfigError
 from noisyhealth.models.encoder.net import Classifier, Extractor, empty_body, load_config
 from noisyhealth.models.encoder.read import Window, batch_of, load_tokenizer, read_note, read_text
-from noisyhealth.models.encoder.recipe import Recipe
+from noisyhealth.models.encoder.recipe import FACTS, WEIGHTS, Recipe
 from noisyhealth.models.encoder.spans import whole_words, word_bounds, word_index
 from noisyhealth.records import Query, Reply
 
@@ -34,12 +34,11 @@ class Fitted:
     recipe: Recipe
 
     def check(self, query: Query) -> None:
-        """Raise ConfigError when the fit answers what the query does not offer."""
-        if (strange := set(self.labels) - set(query.options)) or (query.options and not self.labels):
+        """Raise ConfigError when the fit can answer what the query does not offer, or cannot what it does."""
+        if set(self.labels) != set(query.options):
             raise ConfigError(
                 f"query {query.id!r} offers {list(query.options)}, but the encoder was fitted on "
-                f"{sorted(strange) if strange else 'questions with free answers'}: "
-                "the training data and the task do not belong together"
+                f"{list(self.labels) or 'questions with free answers'}: training texts need these labels and no other"
             )
 
     def read(self, query: Query) -> list[Window]:
@@ -91,11 +90,11 @@ class Fitted:
 @lru_cache(maxsize=4)  # three tasks at a time, and no more of a long sweep's fits in memory
 def load_fitted(folder: Path, weights: Path, recipe: Recipe) -> Fitted:
     """Return the fit kept in `folder`, ready on its device."""
-    labels = tuple(json.loads((folder / "fit.json").read_text(encoding="utf-8"))["labels"])
+    labels = tuple(json.loads((folder / FACTS).read_text(encoding="utf-8"))["labels"])
     with torch.random.fork_rng(devices=[]):  # the values drawn are overwritten on the next line
         body = empty_body(load_config(weights, recipe.max_length))
-        network = Classifier(body, recipe.pooling, len(labels)) if labels else Extractor(body)
-    network.load_state_dict(load_file(folder / "model.safetensors"))
+        network = Classifier(body, recipe.pooling, [1.0] * len(labels)) if labels else Extractor(body)
+    network.load_state_dict(load_file(folder / WEIGHTS))
     tokenizer = load_tokenizer(weights, recipe.max_length)
     return Fitted(network.to(recipe.accelerator).eval(), tokenizer, labels, recipe)
 

@@ -116,9 +116,9 @@ class Local:
         """Return that nothing is paid."""
         return FREE
 
-    def notes(self) -> Mapping[str, str]:
-        """Return nothing: all there is to tell stands in the signature."""
-        return {}
+    def fitted(self) -> None:
+        """Return that nothing is fine-tuned."""
+        return
 
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         """Yield replies: those of closed questions first, then those of free ones."""

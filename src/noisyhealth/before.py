@@ -1,0 +1,216 @@
+"""What is checked, and made, before the first cell of a command is run."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+from tqdm import tqdm
+
+from noisyhealth import calls, evidence, experiment, jobs, plan, settings, show, study
+from noisyhealth.errors import BudgetError, ConfigError, JournalError, NoisyHealthError, RefusedError
+from noisyhealth.models.model import Model
+from noisyhealth.settings import Cell
+from noisyhealth.study import REUSED, Asked, Ledger, Record
+from noisyhealth.tracking.journal import Journal
+from noisyhealth.tracking.store import Store
+
+# What the processes of one sweep share: Hydra's launchers hand the environment on.
+NAME = "NOISYHEALTH_SWEEP"
+LEDGER = "NOISYHEALTH_LEDGER"
+PARENT = "NOISYHEALTH_PARENT"
+CELLS = "NOISYHEALTH_CELLS"
+SWEPT = "NOISYHEALTH_SWEPT"
+
+# After these no other cell could do better.
+ENDING = (BudgetError, RefusedError, JournalError)
+
+
+@dataclass
+class Begun:
+    """What the process that started the sweep knows of it."""
+
+    store: Store | None = None
+    parent: str = ""
+    planned: dict[str, str] = field(default_factory=dict)
+    cache: str = ""
+    bar: Any = None
+    stop: Exception | None = None
+    records: list[Record] = field(default_factory=list)
+
+
+begun = Begun()
+
+
+class Stop(BaseException):
+    """Leaves Hydra before any job: it turns an Exception of a callback into a warning and goes on."""
+
+
+class Before(Callback):
+    """Checks every cell of a command before the first is run, and makes what they share."""
+
+    def on_run_start(self, config: DictConfig, **_: Any) -> None:
+        """Check the one cell."""
+        with _stopping():
+            todo = _plan([config])
+        if not todo:
+            raise Stop
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Check the cells of a sweep; end here when there is nothing left to do."""
+        with _stopping():
+            os.environ[SWEPT] = " ".join(jobs.swept(config))
+            known = jobs.of(config)
+            todo = _open(config) if known is None else _plan(known)
+        if not todo:
+            raise Stop
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """End the command where something raises that says what is wrong with it."""
+    try:
+        yield
+    except Exception as error:  # Hydra would make it a warning and start the cells
+        if not isinstance(error, NoisyHealthError | HydraException | OmegaConfBaseException):
+            traceback.print_exc()  # not one of those that say what to do: a bug, or a user's own part
+        begun.stop = error
+        raise Stop from None
+
+
+def _plan(configs: Sequence[DictConfig]) -> int:
+    """Return how many cells are left to run, with the store made and the finished cells on record.
+
+    Raises NoisyHealthError at the first cell that cannot be run.
+    """
+    prepare(configs[0])
+    cells = [cell_of(config, config.hydra.overrides.task) for config in configs]
+    if configs[0].plan:
+        _tell_plan(cells)
+        return 0
+    limited = settings.budget(configs[0], Path()).usd is not None
+    for model in _distinct(cells):
+        model.check()
+        if limited and model.price() is None:
+            raise ConfigError(
+                f"budget.usd is set, but no price of {model.label} is known: give "
+                "prices.usd_per_million.MODEL={prompt: ..., reply: ...}, US dollars a million tokens"
+            )
+    for task in {cell.task.name: cell.task for cell in cells}.values():
+        task.check()
+    asked = [study.asked(cell) for cell in cells]
+    whole = {study.key(cell, what): (cell, what) for cell, what in zip(cells, asked, strict=True)}
+    keys = {key: cell for key, (cell, _) in whole.items()}
+    store = cells[0].store
+    done = store.finished(list(keys))
+    begun.cache = cells[0].cache
+    begun.planned = {key: cell.name for key, cell in keys.items()}
+    os.environ[CELLS] = str(len(keys))
+    if len(configs) > 1:
+        again = f" ({len(configs) - len(keys)} more jobs name one of them again)" if len(configs) > len(keys) else ""
+        print(f"{len(keys)} cells{again}: {len(done)} done before, {len(keys) - len(done)} to run.")
+    builds = {what.build.folder: (cell.task.name, what.build) for cell, what in zip(cells, asked, strict=True)}
+    for name, build in builds.values():
+        print(show.kept(name, build.attrition))
+    if len({build.hash for _, build in builds.values()}) > len({name for name, _ in builds.values()}):
+        print("Not all cells of a task see the same texts: their settings differ in which texts they can keep.")
+    if len(done) == len(keys):
+        begun.records = [experiment.record(keys[k], k, REUSED, run) for k, run in done.items()]
+        if len(configs) == 1:
+            print(show.line(begun.records[0], 1, 1))
+        return 0
+    if len(configs) > 1:
+        left = [pair for key, pair in whole.items() if key not in done]
+        _ask_ahead(configs[0], [cell for cell, _ in left], [what for _, what in left])
+        _start(store, {"cells": len(keys)})
+        begun.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
+    return len(keys) - len(done)
+
+
+def _start(store: Store, settings: Mapping[str, object]) -> None:
+    """Start the sweep's run, which its cells stand under."""
+    begun.store = store
+    begun.parent = os.environ[PARENT] = store.start(os.environ[NAME], {"kind": "sweep"}, settings)
+
+
+def _open(config: DictConfig) -> bool:
+    """Begin a sweep whose sweeper chooses each cell by what came of the ones before.
+
+    Raises NoisyHealthError when cells of its kind cannot be run, or have nothing to be chosen by.
+    """
+    sweeper = config.hydra.runtime.choices["hydra/sweeper"]
+    first = jobs.shared(config)
+    prepare(first)
+    if first.plan:
+        raise ConfigError(f"plan=true: nobody knows before which cells hydra/sweeper={sweeper} will choose")
+    cell = settings.cell(first)
+    cell.model.check()
+    cell.task.check()
+    asked = study.asked(cell)
+    if "fit" not in cell.model.signature():
+        raise ConfigError(
+            f"hydra/sweeper={sweeper} chooses settings by the score on the validation texts, and {cell.model.label} "
+            "is not fine-tuned: use model=bluebert, or name the values and leave hydra/sweeper out"
+        )
+    print(show.kept(cell.task.name, asked.build.attrition))
+    begun.cache = cell.cache
+    _start(cell.store, {"sweeper": sweeper})
+    return True
+
+
+def _ask_ahead(config: DictConfig, cells: Sequence[Cell], asked: Sequence[Asked]) -> None:
+    """Ask the batches of all cells at once: one cell after the other, each could wait for a day."""
+    ledger = Ledger(Path(os.environ[LEDGER]))
+    try:
+        if given := calls.ask_ahead(cells, asked, settings.budget(config, ledger.path.with_name("budget.sqlite"))):
+            ledger.give(given)
+    except ENDING as error:
+        ledger.stop(str(error))
+
+
+def _distinct(cells: Sequence[Cell]) -> list[Model]:
+    """Return the models of the cells, those with the same settings once: two that differ may have one label."""
+    found: list[Model] = []
+    for cell in cells:
+        if cell.model not in found:
+            found.append(cell.model)
+    return found
+
+
+def _tell_plan(cells: Sequence[Cell]) -> None:
+    """Print what the cells would ask, and one prompt of each task, whole."""
+    asked = [study.asked(cell) for cell in cells]
+    shown: set[str] = set()
+    for cell, what in zip(cells, asked, strict=True):
+        if cell.task.name not in shown:
+            shown.add(cell.task.name)
+            print(f"--- {cell.name}: what is asked of the first text\n{evidence.prompt(cell, what)}\n")
+    show.plan(plan.lines(cells, asked, Journal(Path(cells[0].cache) / "journal.sqlite")))
+    for model in _distinct(cells):
+        try:
+            model.check()
+        except NoisyHealthError as error:
+            print(f"Before it can run: {error}")
+
+
+def cell_of(config: DictConfig, given: Sequence[str]) -> Cell:
+    """Return the cell of one job of a command; `given`: what was set for it."""
+    return settings.cell(config, jobs.ablation(given, os.environ.get(SWEPT, "").split()))
+
+
+def prepare(cfg: DictConfig) -> None:
+    """Fix what must be fixed before torch and mlflow are imported."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(cfg.threads))
+    os.environ.setdefault("MKL_NUM_THREADS", str(cfg.threads))
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if str(cfg.weights.name) == "embedded" and str(cfg.data.name) != "hub":
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -1,0 +1,55 @@
+"""The jobs that Hydra will make of a command, known before the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+FACTORS = ("task", "model", "perturb", "level")
+
+
+def of(config: DictConfig) -> list[DictConfig] | None:
+    """Return the configuration of every job of a sweep, None when a sweeper decides them as it goes."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+    if not str(config.hydra.sweeper.get("_target_", "")).endswith("BasicSweeper"):
+        return None
+    loader = GlobalHydra.instance().config_loader()
+    [batch] = BasicSweeper.split_arguments(_overrides(config), None)
+    return [loader.load_sweep_config(config, list(job)) for job in batch]
+
+
+def shared(config: DictConfig) -> DictConfig:
+    """Return the configuration of a sweep without what its sweeper chooses."""
+    fixed = [str(override.input_line) for override in _overrides(config) if not override.is_sweep_override()]
+    return GlobalHydra.instance().config_loader().load_sweep_config(config, fixed)
+
+
+def swept(config: DictConfig) -> list[str]:
+    """Return the settings, but for the study's four factors, that tell the jobs of a sweep apart."""
+    keys = [override.key_or_group for override in _overrides(config) if override.is_sweep_override()]
+    return [key for key in keys if key not in FACTORS]
+
+
+def ablation(given: Sequence[str], keys: Sequence[str]) -> str:
+    """Return what a job is called after: which of these settings it was given.
+
+    >>> ablation(["model=bluebert", "model.epochs=4", "seed=1"], ["model.epochs", "seed"])
+    'epochs=4 seed=1'
+    """
+    return " ".join(item.removeprefix("model.") for item in given if item.partition("=")[0].lstrip("+") in keys)
+
+
+def _overrides(config: DictConfig) -> list[Override]:
+    """Return what the sweeper and the command line set for the jobs of a sweep."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    params = config.hydra.sweeper.get("params") or {}
+    given = [f"{key}={value}" for key, value in params.items()] + list(config.hydra.overrides.task)
+    return OverridesParser.create(config_loader=GlobalHydra.instance().config_loader()).parse_overrides(given)
