@@ -34,8 +34,8 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(STAMP) ## run the tests
-	OMP_NUM_THREADS=2 $(BIN)/python -m pytest
+test: $(STAMP) ## run the tests, two files at a time
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 format: $(STAMP) ## put the code in the house's format
 	$(BIN)/ruff format .

@@ -73,7 +73,8 @@ class Encoder:
         return f"{self.name}({self.source.name})"
 
     def check(self) -> None:
-        """Raise WeightsError when the weights cannot be had."""
+        """Raise WeightsError when the weights cannot be had, ConfigError for a setting no fit can use."""
+        self._recipe().check()
         self.source.check()
 
     def fit(self, wording: Wording, training: Training) -> None:
