@@ -59,12 +59,26 @@ def test_a_sweep_over_settings_of_the_encoder_names_its_runs_after_them(command:
         assert 0 <= run.data.metrics["tokens/truncated"] < 1
 
 
+def test_a_trial_that_fails_ends_the_search(command: Command, workspace: Path) -> None:
+    ended = command("run.py", "experiment=tune", "task=sentiment", "data.split.test=6", "model.max_length=1024")
+    assert ended.returncode == 1
+    assert ended.stdout.count("FAILED ConfigError: model.max_length=1024") == 1, "one of twelve trials"
+    store = Store(f"sqlite:///{workspace}/mlflow.db", "", "tune", str(workspace / "lock"))
+    assert [run.info.status for run in store.runs()] == ["FAILED", "FAILED"]  # the trial and the search
+
+
 @pytest.mark.parametrize(
     ("argument", "said"),
     [
         ("model=llama", r"llama\(SmolLM2-135M\) is not fine-tuned: use model=bluebert"),
         ("plan=true", r"plan=true: nobody knows before which cells hydra/sweeper=optuna will choose"),
         ("model.pooling=max", r"model.pooling='max': give mean or cls"),
+        ("model.epochs=two", r"model.epochs='two': give a whole number, 1 or more"),
+        (
+            "seed=0,1",
+            r"hydra/sweeper=optuna would choose seed, but scores .* can only be compared over settings of the fit",
+        ),
+        ("hydra/launcher=slurm", r"model.accelerator=auto would mean one thing on this machine and another on Slurm's"),
     ],
 )
 def test_a_search_that_cannot_be_made_is_told_before_any_work(

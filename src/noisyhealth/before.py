@@ -30,6 +30,7 @@ LEDGER = "NOISYHEALTH_LEDGER"
 PARENT = "NOISYHEALTH_PARENT"
 CELLS = "NOISYHEALTH_CELLS"
 SWEPT = "NOISYHEALTH_SWEPT"
+SEARCH = "NOISYHEALTH_SEARCH"
 
 # After these no other cell could do better.
 ENDING = (BudgetError, RefusedError, JournalError)
@@ -92,7 +93,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
 
     Raises NoisyHealthError at the first cell that cannot be run.
     """
-    prepare(configs[0])
+    _prepare(configs)
     cells = [cell_of(config, config.hydra.overrides.task) for config in configs]
     if configs[0].plan:
         _tell_plan(cells)
@@ -149,7 +150,7 @@ def _open(config: DictConfig) -> bool:
     """
     sweeper = config.hydra.runtime.choices["hydra/sweeper"]
     first = jobs.shared(config)
-    prepare(first)
+    _prepare([first])
     if first.plan:
         raise ConfigError(f"plan=true: nobody knows before which cells hydra/sweeper={sweeper} will choose")
     cell = settings.cell(first)
@@ -161,6 +162,15 @@ def _open(config: DictConfig) -> bool:
             f"hydra/sweeper={sweeper} chooses settings by the score on the validation texts, and {cell.model.label} "
             "is not fine-tuned: use model=bluebert, or name the values and leave hydra/sweeper out"
         )
+    # A mean over windows of a note depends on how it is cut and on how long an answer may be.
+    unlike = set() if cell.task.labels else {"model.longest", "model.stride", "model.max_length"}
+    chosen = jobs.chosen(config)
+    if wrong := [key for key in chosen if not key.startswith("model.") or key in unlike]:
+        raise ConfigError(
+            f"hydra/sweeper={sweeper} would choose {', '.join(wrong)}, but scores on the validation texts can only be "
+            f"compared over settings of the fit{f' other than {sorted(unlike)}' if unlike else ''}: fix it to one value"
+        )
+    os.environ[SEARCH] = sweeper
     print(show.kept(cell.task.name, asked.build.attrition))
     begun.cache = cell.cache
     _start(cell.store, {"sweeper": sweeper})
@@ -207,10 +217,26 @@ def cell_of(config: DictConfig, given: Sequence[str]) -> Cell:
     return settings.cell(config, jobs.ablation(given, os.environ.get(SWEPT, "").split()))
 
 
-def prepare(cfg: DictConfig) -> None:
-    """Fix what must be fixed before torch and mlflow are imported."""
+def _prepare(configs: Sequence[DictConfig]) -> None:
+    """Fix what the processes of a command hand on, before torch, mlflow and the hub's client are imported.
+
+    Raises ConfigError where "auto" would be settled on this machine and the cells run on others.
+    """
+    fix_threads(configs[0])
+    if all(str(cfg.weights.name) == "embedded" and str(cfg.data.name) != "hub" for cfg in configs):
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    for cfg in configs:
+        if str(cfg.hydra.launcher.get("_target_", "")).endswith("SlurmLauncher"):
+            for name in ("accelerator", "precision", "dtype"):
+                if cfg.model.get(name) == "auto":
+                    raise ConfigError(
+                        f"model.{name}=auto would mean one thing on this machine and another on Slurm's: give what the "
+                        "nodes have, as model.accelerator=cuda model.precision=bf16-mixed, or model.dtype=bfloat16"
+                    )
+
+
+def fix_threads(cfg: DictConfig) -> None:
+    """Fix what must be fixed in every process before torch is imported."""
     os.environ.setdefault("OMP_NUM_THREADS", str(cfg.threads))
     os.environ.setdefault("MKL_NUM_THREADS", str(cfg.threads))
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    if str(cfg.weights.name) == "embedded" and str(cfg.data.name) != "hub":
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from noisyhealth import evidence
+from noisyhealth import evidence, version
 from noisyhealth.records import Fit, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.tracking.store import Point
@@ -26,15 +26,21 @@ def run_of(cell: Cell, fit: Fit) -> str:
         if found := store.runs(query):
             return str(found[0].info.run_id)
         recipe = fit.facts.get("recipe")
-        name = " · ".join([KIND, cell.task.name, cell.model.label])
-        run = store.start(name, _tags(cell, fit), recipe if isinstance(recipe, Mapping) else {})
+        name = " · ".join([KIND, cell.task.name, cell.model.label, *([cell.ablation] if cell.ablation else [])])
+        begun = fit.facts.get("begun")
+        run = store.start(
+            name,
+            _tags(cell, fit),
+            recipe if isinstance(recipe, Mapping) else {},
+            begun=begun if isinstance(begun, float) else None,
+        )
         try:
             store.plot(run, list(_points(fit)))
             with tempfile.TemporaryDirectory() as folder:
                 evidence.write_fit(Path(folder), fit)
                 store.log(run, _numbers(fit), {}, Path(folder))
-        except BaseException:
-            store.end(run, "FAILED")
+        except BaseException as error:
+            store.end(run, "FAILED" if isinstance(error, Exception) else "KILLED")
             raise
         store.end(run, "FINISHED")
         return run
@@ -73,6 +79,9 @@ def _tags(cell: Cell, fit: Fit) -> dict[str, str]:
         "model": str(cell.model.signature()["model"]),
         "answered_by": cell.model.label,
         "weights": cell.weights,
+        "identity": str(cell.model.signature().get("identity", "")),
+        "code_hash": version.of(),
+        **version.git(),
     }
 
 
@@ -80,7 +89,7 @@ def _numbers(fit: Fit) -> Scores:
     return {
         name: value
         for name, value in fit.facts.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
+        if isinstance(value, int | float) and not isinstance(value, bool) and name != "begun"
     }
 
 

@@ -31,10 +31,14 @@ def shared(config: DictConfig) -> DictConfig:
     return GlobalHydra.instance().config_loader().load_sweep_config(config, fixed)
 
 
+def chosen(config: DictConfig) -> list[str]:
+    """Return the settings that differ between the jobs of a sweep."""
+    return [override.key_or_group for override in _overrides(config) if override.is_sweep_override()]
+
+
 def swept(config: DictConfig) -> list[str]:
-    """Return the settings, but for the study's four factors, that tell the jobs of a sweep apart."""
-    keys = [override.key_or_group for override in _overrides(config) if override.is_sweep_override()]
-    return [key for key in keys if key not in FACTORS]
+    """Return these settings without the study's four factors, whose choices stand in every cell's name."""
+    return [key for key in chosen(config) if key not in FACTORS]
 
 
 def ablation(given: Sequence[str], keys: Sequence[str]) -> str:

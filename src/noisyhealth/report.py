@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 
 from noisyhealth import settings
 from noisyhealth.analysis import impact
+from noisyhealth.analysis.association import Association, association
 from noisyhealth.analysis.inference import FACTORS, FriedmanResult, Pair, friedman
 from noisyhealth.errors import DataError, NoisyHealthError
 
@@ -64,6 +65,9 @@ def write(store: Store, out: Path) -> None:
     _show("Scenarios by category, model and task", _categories(scores, out, ["weights", "model", "task"]))
     _show("Scenarios by category, perturbation and level", _categories(scores, out, ["weights", "perturb", "level"]))
     for weights, part in scores.groupby("weights"):
+        found = _associations([association(part, factor) for factor in FACTORS])
+        found.to_csv(out / f"chi_squared_{weights}.csv", index=False)
+        _show(f"Categories against each dimension, Pearson's chi-squared test (weights: {weights})", found)
         tests = [friedman(part, factor) for factor in FACTORS]
         rows, pairs = _tests(tests), _pairs(tests)
         rows.to_csv(out / f"friedman_{weights}.csv", index=False)
@@ -142,6 +146,22 @@ def _categories(scores: pd.DataFrame, out: Path, by: list[str]) -> pd.DataFrame:
     table = impact.category_table(scores, by)
     table.to_csv(out / f"categories_by_{'_'.join(by[1:])}.csv", index=False)
     return table
+
+
+def _associations(found: list[Association]) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ("factor", "n", "undefined", "chi2", "df", "p", "method", "v")
+    return pd.DataFrame(
+        [
+            {
+                **{name: getattr(one, name) for name in columns},
+                "least_expected": min((number for row in one.expected for number in row), default=None),
+                "note": "; ".join([*(f"no {name}" for name in one.dropped), *([one.note] if one.note else [])]),
+            }
+            for one in found
+        ]
+    )
 
 
 def _tests(tests: list[FriedmanResult]) -> pd.DataFrame:

@@ -9,7 +9,6 @@ import traceback
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import hydra
@@ -20,13 +19,11 @@ from omegaconf import DictConfig
 from tqdm import tqdm
 
 from noisyhealth import experiment, fits, settings, show, study
-from noisyhealth.before import CELLS, ENDING, LEDGER, NAME, PARENT, SWEPT, Stop, begun, cell_of, prepare
+from noisyhealth.before import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun, cell_of, fix_threads
+from noisyhealth.errors import CallError
 from noisyhealth.models.chat import loopback
 from noisyhealth.settings import Cell
 from noisyhealth.study import FAILED, KILLED, MISSING, Ledger, Record
-
-if TYPE_CHECKING:
-    pass
 
 
 def main(conf: Path) -> int:
@@ -37,6 +34,7 @@ def main(conf: Path) -> int:
     os.environ[NAME] = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{uuid4().hex[:6]}"
     os.environ[LEDGER] = str(Path("multirun", os.environ[NAME], "cells.jsonl").resolve())
     os.environ[SWEPT] = ""
+    os.environ.pop(SEARCH, None)
     os.environ[loopback.OWNER] = str(os.getpid())
     signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -46,17 +44,14 @@ def main(conf: Path) -> int:
             print(f"{type(begun.stop).__name__}: {begun.stop}", file=sys.stderr)
             return 2
     except KeyboardInterrupt:
-        _close("KILLED")
-        print("Interrupted. What is finished is kept; the same command goes on from here.", file=sys.stderr)
-        return 130
+        return _interrupted()
     except SystemExit as stopped:
         if not any(record.status == KILLED for record in _records()):
             if begun.parent:  # a launcher gave up
                 _close("FAILED")
                 return 1
             return 0 if stopped.code in (0, None) else 2  # Hydra refused the command and has said why, or gave its help
-        _close("KILLED")  # Lightning answers Ctrl-C during a fit by leaving the process
-        return 130
+        return _interrupted()  # Lightning answers Ctrl-C during a fit by leaving the process
     code = study.exit_code(_records())
     _close("FAILED" if code else "FINISHED")
     if reason := Ledger(Path(os.environ[LEDGER])).stopped():
@@ -64,14 +59,23 @@ def main(conf: Path) -> int:
     return code
 
 
+def _interrupted() -> int:
+    _close("KILLED")
+    print("Interrupted. What is finished is kept; the same command goes on from here.", file=sys.stderr)
+    return 130
+
+
 def job(cfg: DictConfig) -> float | None:
     """Run one cell and return what hyperparameters are chosen by, None where nothing is fine-tuned.
 
-    An error is recorded and told, and does not keep other cells from running.
+    An error is recorded and told, and does not keep other cells from running; a search it ends, which has nothing to
+    go by.
     """
-    prepare(cfg)
+    fix_threads(cfg)
     ledger, name, key = Ledger(Path(os.environ[LEDGER])), str(cfg.task.name), ""
-    if ledger.stopped():
+    if reason := ledger.stopped():
+        if SEARCH in os.environ:
+            raise CallError(reason)
         return None
     try:
         cell = cell_of(cfg, HydraConfig.get().overrides.task)
@@ -99,9 +103,12 @@ def job(cfg: DictConfig) -> float | None:
         record = Record(name, key, FAILED, error=f"{type(error).__name__}: {error}")
         ledger.add(record)
         _tell(record, len(ledger.read()))
+        if SEARCH in os.environ:
+            raise
         return None
     except BaseException:
-        ledger.add(Record(name, key, KILLED, error="interrupted"))
+        if not any(record.key == key for record in ledger.read()):  # done, and interrupted on the way out
+            ledger.add(Record(name, key, KILLED, error="interrupted"))
         raise
 
 

@@ -10,7 +10,10 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parent
 # What only reads runs cannot change them: mending a table must not make every cell run again.
-_READERS = ("report.py", "sweep.py", "before.py", "jobs.py", "show.py", "analysis/inference.py")
+_READERS = (
+    *("report.py", "sweep.py", "before.py", "jobs.py", "show.py"),
+    *("analysis/inference.py", "analysis/association.py", "analysis/p_value.py"),
+)
 
 
 @cache

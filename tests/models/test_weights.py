@@ -130,6 +130,12 @@ def test_an_unreachable_hub_names_the_embedded_weights(verb: str, tmp_path: Path
 
 def test_a_local_folder_needs_no_hub(tmp_path: Path) -> None:
     source = Hub(str(tmp_path))
+    with pytest.raises(WeightsError, match=r"no tokenizer; give one of"):
+        source.check()
+    (tmp_path / "vocab.txt").write_text("[UNK]")
+    with pytest.raises(WeightsError, match=r"no config\.json"):
+        source.check()
+    (tmp_path / "config.json").write_text("{}")
     source.check()
     assert source.folder() == tmp_path
 

@@ -4,13 +4,13 @@ Works on the long frame of `impact`. Friedman 1937, doi:10.1080/01621459.1937.10
 pairs after Conover (Practical Nonparametric Statistics, 3rd ed. 1999, section 5.8) by scikit-posthocs.
 """
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from noisyhealth.analysis import impact
+from noisyhealth.analysis.p_value import positive
 from noisyhealth.errors import DataError
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _tested(result: FriedmanResult, complete: "pd.DataFrame") -> FriedmanResult:
     return replace(
         result,
         q=float(row["Q"]),
-        p=_positive(float(row["p_unc"])),
+        p=positive(float(row["p_unc"])),
         w=float(row["W"]),
         mean_ranks={level: float(ranks[level].mean()) for level in result.levels},
         pairs=_pairs(named, ranks, testable=not alike),
@@ -142,12 +142,7 @@ def _pairs(named: "pd.DataFrame", ranks: "pd.DataFrame", *, testable: bool) -> t
             first,
             second,
             difference=float(ranks[first].mean() - ranks[second].mean()),
-            p=None if table is None else _positive(float(table.loc[first, second])),
+            p=None if table is None else positive(float(table.loc[first, second])),
         )
         for first, second in combinations(map(str, named.columns), 2)
     )
-
-
-def _positive(p: float) -> float:
-    """Return p, or the smallest float where it is smaller still: no p value is 0."""
-    return max(p, sys.float_info.min)

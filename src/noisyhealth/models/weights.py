@@ -18,6 +18,10 @@ from filelock import FileLock
 
 from noisyhealth.errors import WeightsError
 
+_VOCABULARIES = {"tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "sentencepiece.bpe.model"}
+# Copies of the same weights that other libraries read.
+_OTHERS = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.pb", "*.tflite", "*.gguf", "onnx/*", "openvino/*", "original/*"]
+
 
 class Source(Protocol):
     """Weights with a name, wherever they lie."""
@@ -130,6 +134,13 @@ class Hub:
     def check(self) -> None:
         """Raise WeightsError when neither a folder, nor the hub's cache, nor the hub has them."""
         if Path(self.repo).is_dir():
+            there = {path.name for path in Path(self.repo).iterdir()}
+            if not there & _VOCABULARIES:  # transformers would make one in which every word is unknown
+                raise WeightsError(f"weights {self.repo}: no tokenizer; give one of {', '.join(sorted(_VOCABULARIES))}")
+            if "config.json" not in there:
+                raise WeightsError(
+                    f"weights {self.repo}: the folder has no config.json; give one that transformers loads"
+                )
             return
         if self.repo.startswith(("/", ".", "~")):
             raise WeightsError(f"weights {self.repo}: there is no such folder")
@@ -144,7 +155,9 @@ class Hub:
 
         self.check()
         try:
-            return Path(snapshot_download(self.repo, revision=str(_commit(self.repo, self.revision))))
+            return Path(
+                snapshot_download(self.repo, revision=str(_commit(self.repo, self.revision)), ignore_patterns=_OTHERS)
+            )
         except Exception as error:
             raise self._unreachable(error) from error
 

@@ -128,15 +128,28 @@ class Store:
         _, sqlite, path = self.uri.partition("sqlite:///")
         return not (sqlite and not Path(path).exists()) and self.client.get_experiment_by_name(self.study) is not None
 
-    def start(self, name: str, tags: Mapping[str, str], params: Mapping[str, object], parent: str = "") -> str:
-        """Start a run and return its id; interrupted in between, the run ends as KILLED."""
+    def start(
+        self,
+        name: str,
+        tags: Mapping[str, str],
+        params: Mapping[str, object],
+        parent: str = "",
+        *,
+        begun: float | None = None,
+    ) -> str:
+        """Start a run and return its id; interrupted in between, the run ends as KILLED.
+
+        `begun`: when its work began, in seconds since 1970, where that was before now.
+        """
         whole = {**tags, "mlflow.runName": name, "mlflow.source.name": "run.py", "mlflow.source.type": "LOCAL"}
         if parent:
             whole["mlflow.parentRunId"] = parent
         run_id = ""
         try:
             with uninterrupted():
-                run = self.client.create_run(self.experiment, tags=whole, run_name=name)
+                run = self.client.create_run(
+                    self.experiment, None if begun is None else int(begun * 1000), tags=whole, run_name=name
+                )
                 run_id = str(run.info.run_id)
                 self._log_params(run_id, params)
         except BaseException:

@@ -21,7 +21,8 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
         yield
         return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    # A signal that is ignored, or ends the process by itself, stays as it is.
+    before = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     came: list[int] = []
 
     def hold(number: int, frame: FrameType | None) -> None:
@@ -34,10 +35,9 @@ def uninterrupted() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    for number, handler in before.items():
-        if callable(handler):  # a signal that is ignored, or ends the process by itself, stays as it is
-            signal.signal(number, hold)
     try:
+        for number in before:
+            signal.signal(number, hold)
         yield
     finally:
         restore()

@@ -1,6 +1,9 @@
+import csv
 import dataclasses
+import io
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -11,11 +14,14 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import BertConfig, BertModel
+from sklearn.metrics import f1_score
+from transformers import BertConfig, BertModel, DistilBertConfig, RobertaConfig
 
 from noisyhealth.errors import ConfigError, DataError, NoisyHealthError, WeightsError
 from noisyhealth.models.encoder import fit as encoder_fit
 from noisyhealth.models.encoder.encoder import Encoder
+from noisyhealth.models.encoder.lesson import span_lesson
+from noisyhealth.models.encoder.net import load_config
 from noisyhealth.models.encoder.read import load_tokenizer, read_note, read_text, target_of
 from noisyhealth.models.encoder.reply import best_passage, load_fitted
 from noisyhealth.models.weights import Hub, Packaged
@@ -33,6 +39,12 @@ MINILM = Packaged(
 MOODS = {"positive": ("so happy", "great news", "all clear"), "negative": ("so sad", "bad news", "in pain")}
 LABELS = ("negative", "positive")
 TEXTS = [Example(f"{mood}-{i}", f"{say} today, day {i}", mood) for mood, s in MOODS.items() for i, say in enumerate(s)]
+SIDES = [
+    Example("s0", "happy and all clear", "positive"),
+    Example("s1", "sad and bad", "negative"),
+    Example("s2", "pain again", "negative"),
+    Example("s3", "what great news", "positive"),
+]
 NOTES = [
     Example(
         f"n{i}",
@@ -286,6 +298,7 @@ def test_a_fit_leaves_nothing_in_the_working_folder_or_the_process(
     _fitted(tmp_path, TEXTS[1:5], [TEXTS[0], TEXTS[5]], epochs=1)
     assert torch.equal(torch.rand(3), expected)
     assert not torch.are_deterministic_algorithms_enabled()
+    assert not {"PL_GLOBAL_SEED", "PL_SEED_WORKERS", "CUBLAS_WORKSPACE_CONFIG"} & set(os.environ)
     assert list((tmp_path / "here").iterdir()) == []
     assert capfd.readouterr() == ("", "")
 
@@ -366,11 +379,20 @@ def test_a_span_never_ends_before_it_starts_nor_exceeds_the_cap() -> None:
         (TEXTS[1:5], [], {}, DataError, "the validation set is empty"),
         (TEXTS[1:5], [Example("m", "so so", "mixed")], {}, DataError, "no training text is labelled 'mixed', but 1 of"),
         (TEXTS[1:5], TEXTS[:1], {"class_weights": "even"}, ConfigError, "model.class_weights='even'"),
+        (TEXTS[1:5], TEXTS[:1], {"learning_rate": -1}, ConfigError, "model.learning_rate=-1: give a number above 0"),
+        (TEXTS[1:5], TEXTS[:1], {"learning_rate": "fast"}, ConfigError, "model.learning_rate='fast': give a number"),
+        (TEXTS[1:5], TEXTS[:1], {"weight_decay": -1.0}, ConfigError, "model.weight_decay=-1.0"),
+        (TEXTS[1:5], TEXTS[:1], {"precision": "fp8"}, ConfigError, "model.precision='fp8': give 32-true or"),
+        (TEXTS[1:5], TEXTS[:1], {"accelerator": "xpu9"}, ConfigError, "model.accelerator='xpu9': give cpu or cuda"),
+        (TEXTS[1:5], TEXTS[:1], {"devices": 0}, ConfigError, "model.devices=0: give a whole number, 1 or more"),
+        (TEXTS[1:5], TEXTS[:1], {"epochs": 1.5}, ConfigError, "model.epochs=1.5: give a whole number"),
+        (TEXTS[1:5], TEXTS[:1], {"learning_rate": 1e30, "gradient_clip": 0.0}, ConfigError, "the fit diverged"),
         ([], TEXTS[1:5], {}, DataError, "the train set is empty"),
         ([Example("u", "Note.", "unrelated", "Why?")], NOTES, {}, DataError, "none of the 1 training answers"),
         (TEXTS[1:5], TEXTS[:1], {"pooling": "max"}, ConfigError, "model.pooling='max'"),
         (TEXTS[1:5], TEXTS[:1], {"epochs": 0}, ConfigError, "model.epochs=0"),
         (TEXTS[1:5], TEXTS[:1], {"warmup": 6}, ConfigError, "model.warmup=6"),
+        (TEXTS[1:5], TEXTS[:1], {"frozen": 9}, ConfigError, "model.frozen=9, but the weights have 6 layers"),
         (TEXTS[1:5], TEXTS[:1], {"max_length": 1024}, ConfigError, "at most 512 word pieces"),
     ],
 )
@@ -387,7 +409,81 @@ def test_what_cannot_be_learnt_from_says_what_to_change(
     assert not list((tmp_path / "fits").glob("*/fit.json"))
 
 
-def test_labels_that_a_query_does_not_offer_are_an_error(moods: Encoder, notes: Encoder) -> None:
+@pytest.mark.parametrize(("given", "kept"), [("32", "32-true"), (32, "32-true"), ("bf16", "bf16-mixed")])
+def test_lightnings_other_names_of_a_precision_are_one_fit(given: object, kept: str, tmp_path: Path) -> None:
+    recipes = [_encoder(tmp_path, precision=name)._recipe() for name in (given, kept)]
+    assert recipes[0] == recipes[1]
+    assert recipes[0].precision == kept
+    recipes[0].check()
+
+
+def test_the_best_epoch_is_kept_and_training_stops_after_patience(tmp_path: Path) -> None:
+    # A rate far too high: the score rises and falls.
+    train, validation = TEXTS[1:5], [TEXTS[0], TEXTS[5], *SIDES]
+    settings: dict[str, object] = {"learning_rate": 3e-3, "epochs": 12, "patience": 2, "warmup": 0.5, "batch_size": 2}
+    model = _fitted(tmp_path, train, validation, **settings)
+    info, fit = info_of(model), model.fitted()
+    assert info is not None
+    assert fit is not None
+    rows = list(csv.DictReader(io.StringIO(fit.curves)))
+    scores = [float(row["validation_f1"]) for row in rows if row["validation_f1"]]
+    best = scores.index(max(scores))
+    assert best < len(scores) - 1, "the best epoch is not the last, or this test says nothing"
+    assert len(scores) == min(12, best + 1 + 2) == info["epochs"] < 12
+    assert info["validation_score"] == max(scores)
+    replies = _replies(model, [_ask(example.id, example.text) for example in validation])
+    again = f1_score([e.target for e in validation], [replies[e.id].text for e in validation], average="macro")
+    assert again == pytest.approx(max(scores)), "the weights that are kept are those of the best epoch"
+
+
+def test_the_rate_rises_over_the_warm_up_and_falls_to_zero_one_step_a_batch(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"epochs": 5, "batch_size": 1, "accumulate": 2, "warmup": 0.2, "patience": 9}
+    fit = _fitted(tmp_path, TEXTS[1:5], TEXTS[:1], learning_rate=1e-3, **settings).fitted()
+    assert fit is not None
+    rows = [row for row in csv.DictReader(io.StringIO(fit.curves)) if row["lr-AdamW/pg1"]]
+    rates = {int(row["step"]): float(row["lr-AdamW/pg1"]) for row in rows}
+    # 4 texts, 1 a batch, 2 batches a step, 5 epochs: 10 steps, of which 2 rise and 8 fall
+    shares = [1 / 2, 2 / 2, 8 / 8, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]
+    assert [rates[step] for step in sorted(rates)] == pytest.approx([1e-3 * share for share in shares])
+    assert sum(bool(row["train_loss"]) for row in csv.DictReader(io.StringIO(fit.curves))) >= 10
+
+
+def test_an_answer_that_no_window_holds_whole_is_counted_and_not_taught_as_absent(tmp_path: Path) -> None:
+    answer = " ".join(f"finding{i}" for i in range(20))
+    long = Example("long", f"{'Slept well. ' * 8}{answer}{' Walks alone.' * 8}", answer, "Which findings?")
+    tokenizer = load_tokenizer(MINILM.folder(), 32)
+    recipe = _encoder(tmp_path)._recipe()
+    lesson = span_lesson(Training((), (*NOTES[:3], long), tuple(NOTES[3:])), tokenizer, recipe)
+    assert lesson.unusable == 1
+    assert len(lesson.train) == len(
+        span_lesson(Training((), tuple(NOTES[:3]), tuple(NOTES[3:])), tokenizer, recipe).train
+    )
+
+
+def test_a_cased_vocabulary_keeps_its_case_without_a_tokenizer_config(tmp_path: Path) -> None:
+    for name, words in (("cased", "No Fever no fever"), ("uncased", "no fever")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+        (tmp_path / name / "vocab.txt").write_text(
+            "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words.split()])
+        )
+    read = {name: load_tokenizer(tmp_path / name, 16).tokenize("No Fever") for name in ("cased", "uncased")}
+    assert read == {"cased": ["No", "Fever"], "uncased": ["no", "fever"]}
+
+
+def test_an_architecture_that_is_not_berts_is_named(tmp_path: Path) -> None:
+    DistilBertConfig().save_pretrained(tmp_path)
+    with pytest.raises(
+        ConfigError, match="architecture 'distilbert'; model=bluebert fine-tunes bert, electra, roberta"
+    ):
+        load_config(tmp_path, 64)
+    RobertaConfig(max_position_embeddings=66, pad_token_id=1).save_pretrained(tmp_path)
+    load_config(tmp_path, 64)
+    with pytest.raises(ConfigError, match="at most 64 word pieces"):
+        load_config(tmp_path, 65)  # the first two positions are not for pieces
+
+
+def test_labels_that_a_query_does_not_offer_are_an_error(moods: Encoder, notes: Encoder, no_fit: None) -> None:
     with pytest.raises(ConfigError, match="offers"):
         list(moods.predict([Query("a", "text", "", ("up", "down"))]))
     with pytest.raises(ConfigError, match="offers"):

@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from noisyhealth.models.encoder.recipe import CURVES, FACTS, Recipe, fit_key
+from noisyhealth.errors import ConfigError
+from noisyhealth.models.encoder.recipe import CURVES, FACTS, Recipe, fit_key, labels_of
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source, as_mapping, made_once
 from noisyhealth.records import Fit, Query, Reply, Training
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from noisyhealth.models.encoder.read import Window
     from noisyhealth.models.encoder.reply import Fitted
 
-_PREDICT_BATCH = 32  # texts; decides speed alone
+_PREDICT_BATCH = 32  # texts; decides speed and, as all rounding, the last digits of scores
 
 
 @dataclass(kw_only=True)
@@ -33,6 +34,7 @@ class Encoder:
     without a better validation score. `batch_size`: texts a step on a device, times `accumulate` steps.
     `max_length`: word pieces read at once. `pooling`: "mean" of all pieces or "cls", the first one.
     `warmup`: fraction of all steps, 0 to 1. `precision`: "auto" or one of Lightning's names.
+    `gradient_clip`: the largest norm of a step's gradients, 0 for any.
     `class_weights`: "none", or "balanced": each label counts the same in the loss, however rare it is.
     For answers that are spans: `stride` is how many pieces neighbouring windows share, `longest` the most
     words of an answer. `frozen`: how many of the lowest layers, and the embeddings below them, stay as
@@ -52,13 +54,14 @@ class Encoder:
     weight_decay: float
     patience: int
     accelerator: str
-    devices: int | str
+    devices: int
     accumulate: int
     precision: str = "auto"
     stride: int = 64
     longest: int = 30
     frozen: int = 0
     class_weights: str = "none"
+    gradient_clip: float = 1.0
     _training: Training | None = field(default=None, init=False, repr=False)
     _key: str | None = field(default=None, init=False, repr=False)
 
@@ -109,13 +112,20 @@ class Encoder:
     def predict(self, queries: Sequence[Query]) -> Iterator[Reply]:
         """Yield one reply a query, short texts first; fine-tunes before the first one where no fit is kept.
 
-        Raises ConfigError when the fit knows labels that a query does not offer.
+        Raises ConfigError when the training texts have other labels than a query offers.
         """
         if not queries:
             return
+        assert self._training is not None, "fit() comes before predict()"
+        labels = labels_of(self._training)
+        # Of no text and of one label alone, the fit itself says what is wrong.
+        for query in queries if self._training.train and len(labels) != 1 else ():
+            if set(labels) != set(query.options):  # known before hours of fine-tuning
+                raise ConfigError(
+                    f"query {query.id!r} offers {list(query.options)}, but the encoder is fitted on "
+                    f"{list(labels) or 'questions with free answers'}: training texts need these labels and no other"
+                )
         fitted = self._fitted()
-        for query in queries:
-            fitted.check(query)
         order = sorted(((query, fitted.read(query)) for query in queries), key=lambda asked: _size(*asked))
         for at in range(0, len(order), _PREDICT_BATCH):
             yield from fitted.replies(order[at : at + _PREDICT_BATCH])
@@ -145,7 +155,7 @@ class Encoder:
 
     def _recipe(self) -> Recipe:
         settings = {f.name: getattr(self, f.name) for f in fields(Recipe)}
-        accelerator, precision = _settled(self.accelerator, self.precision)
+        accelerator, precision = _settled(self.accelerator, str(self.precision))
         return Recipe(**settings | {"accelerator": accelerator, "precision": precision})
 
 
@@ -161,7 +171,7 @@ def _settled(accelerator: str, precision: str) -> tuple[str, str]:
     gpu = torch.cuda.is_available()
     device = {"auto": "cuda" if gpu else "cpu", "gpu": "cuda"}.get(accelerator, accelerator)
     if precision != "auto":
-        return device, precision
+        return device, {"32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}.get(precision, precision)
     if device == "cuda":
         fast = gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     else:

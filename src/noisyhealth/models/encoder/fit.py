@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import logging
+import math
+import os
 import shutil
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -26,10 +28,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 from torchmetrics.classification import MulticlassF1Score
 
-from noisyhealth.models.encoder.lesson import Item, Lesson, extracts, label_lesson, span_lesson
+from noisyhealth.errors import ConfigError
+from noisyhealth.models.encoder.lesson import Item, Lesson, label_lesson, span_lesson
 from noisyhealth.models.encoder.net import Classifier, Extractor, freeze, load_body, load_config
 from noisyhealth.models.encoder.read import Batch, batch_of, load_tokenizer
-from noisyhealth.models.encoder.recipe import CURVES, FACTS, WEIGHTS, Recipe, versions
+from noisyhealth.models.encoder.recipe import CURVES, FACTS, WEIGHTS, Recipe, labels_of, versions
 from noisyhealth.records import Training
 
 
@@ -39,13 +42,13 @@ def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None
     Raises ConfigError or DataError for settings or examples that cannot be learnt from.
     """
     recipe.check()
-    begun = time.monotonic()
+    started, begun = time.time(), time.monotonic()
     tokenizer = load_tokenizer(weights, recipe.max_length)
     config = load_config(weights, recipe.max_length)
     with isolate_rng(), _deterministic():
         lightning.seed_everything(recipe.seed, workers=True, verbose=False)
-        lesson = (span_lesson if extracts(training) else label_lesson)(training, tokenizer, recipe)
-        body = load_body(weights, config)
+        lesson = (label_lesson if labels_of(training) else span_lesson)(training, tokenizer, recipe)
+        body = load_body(weights, config, recipe.pooling if labels_of(training) else "mean")
         freeze(body, recipe.frozen)
         network = Classifier(body, recipe.pooling, _weights(lesson, recipe)) if lesson.labels else Extractor(body)
         tuner = Tuner(network, recipe, len(lesson.labels))
@@ -60,6 +63,7 @@ def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None
         "epochs": epochs,
         "score": tuner.watched,
         "validation_score": score,
+        "begun": started,
         "seconds": time.monotonic() - begun,
         "threads": torch.get_num_threads(),
         "versions": dict(versions()),
@@ -97,7 +101,7 @@ class Tuner(lightning.LightningModule):
     def training_step(self, batch: Batch, _: int) -> Tensor:
         """Return the loss of a batch."""
         loss = self.network.loss(self.network(batch), batch)
-        self.log("train_loss", loss, on_step=False, on_epoch=True, batch_size=len(batch["target"]), sync_dist=True)
+        self.log("train_loss", loss, on_step=True, on_epoch=False, batch_size=len(batch["target"]))
         return loss
 
     def validation_step(self, batch: Batch, _: int) -> None:
@@ -157,17 +161,32 @@ def _run(tuner: Tuner, batches: Batches, recipe: Recipe, folder: Path) -> tuple[
     best = ModelCheckpoint(dirpath=folder / "checkpoints", monitor=tuner.watched, mode=mode, save_weights_only=True)
     stop = EarlyStopping(monitor=tuner.watched, mode=mode, patience=recipe.patience)
     with _quiet():
-        trainer = _trainer(recipe, folder, [best, stop, LearningRateMonitor("epoch")])
+        trainer = _trainer(recipe, folder, [best, stop, LearningRateMonitor("step")])
         trainer.fit(tuner, datamodule=batches)
+    epochs, score = _scores(folder / CURVES, tuner.watched, max if tuner.f1 else min, recipe)
     state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
     prefix = "network."
     weights = {name.removeprefix(prefix): v.contiguous() for name, v in state.items() if name.startswith(prefix)}
     save_file(weights, folder / WEIGHTS)
     shutil.rmtree(folder / "checkpoints")
-    # Read from the curves, because the callbacks of spawned processes keep theirs to themselves.
-    with (folder / CURVES).open(encoding="utf-8", newline="") as file:
-        scores = [float(row[tuner.watched]) for row in csv.DictReader(file) if row[tuner.watched]]
-    return len(scores), max(scores) if tuner.f1 else min(scores)
+    return epochs, score
+
+
+def _scores(curves: Path, watched: str, best: Callable[[list[float]], float], recipe: Recipe) -> tuple[int, float]:
+    """Return the epochs run and the best score; raise ConfigError where a loss is no number any more.
+
+    Read from the curves, because the callbacks of spawned processes keep theirs to themselves.
+    """
+    with curves.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    losses = [float(row[name]) for row in rows for name in ("train_loss", "validation_loss") if row[name]]
+    if not all(map(math.isfinite, losses)):
+        raise ConfigError(
+            f"the fit diverged, its loss is no number any more: with model.precision={recipe.precision} "
+            f"model.learning_rate={recipe.learning_rate} is too high; lower it, or raise model.warmup"
+        )
+    scores = [float(row[watched]) for row in rows if row[watched]]
+    return len(scores), best(scores)
 
 
 def _trainer(recipe: Recipe, folder: Path, callbacks: list[Callback]) -> lightning.Trainer:
@@ -181,7 +200,7 @@ def _trainer(recipe: Recipe, folder: Path, callbacks: list[Callback]) -> lightni
         precision=recipe.precision,  # type: ignore[arg-type]  # Lightning names the bad one itself
         max_epochs=recipe.epochs,
         accumulate_grad_batches=recipe.accumulate,
-        gradient_clip_val=1.0,
+        gradient_clip_val=recipe.gradient_clip,
         deterministic=True,
         callbacks=callbacks,
         logger=CSVLogger(folder, name="", version=""),
@@ -195,12 +214,19 @@ def _trainer(recipe: Recipe, folder: Path, callbacks: list[Callback]) -> lightni
 
 @contextmanager
 def _deterministic() -> Iterator[None]:
-    """Undo after the fit what `deterministic=True` switches on for the whole process."""
+    """Undo after the fit what seeds and `deterministic=True` leave in the whole process."""
     before = torch.are_deterministic_algorithms_enabled()
+    names = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS", "CUBLAS_WORKSPACE_CONFIG")
+    variables = {name: os.environ.get(name) for name in names}
     try:
         yield
     finally:
         torch.use_deterministic_algorithms(before)
+        for name, value in variables.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.models.encoder.read import Window, read_note, read_text, target_of
-from noisyhealth.models.encoder.recipe import Recipe
+from noisyhealth.models.encoder.recipe import Recipe, labels_of
 from noisyhealth.models.encoder.spans import nearest_passage
 from noisyhealth.records import Example, Training
 
@@ -22,7 +22,8 @@ class Lesson:
     """What is learnt from: windows with their targets.
 
     `labels`: the classes in the order of the scores, empty for spans. `unusable`: examples of train and
-    validation left out because their answer shares no word with their note. `counts`: for each label how many
+    validation left out because their answer shares no word with their note, or is longer than what two windows share
+    and stands whole in none. `counts`: for each label how many
     texts of train and of validation have it.
     """
 
@@ -33,19 +34,11 @@ class Lesson:
     counts: dict[str, dict[str, int]]
 
 
-def extracts(training: Training) -> bool:
-    """Return whether answers are spans of the text: they are when the examples bring their own questions.
-
-    A task that asks the same of every text leaves `Example.question` empty, and has labels.
-    """
-    return any(example.question for example in (*training.train, *training.validation))
-
-
 def label_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
     """Return texts with the index of their label."""
     _need_examples(training)
     train, validation = (Counter(e.target for e in part) for part in (training.train, training.validation))
-    labels = tuple(sorted(train))
+    labels = labels_of(training)
     if len(labels) < 2:
         raise ConfigError(
             f"all {len(training.train)} training texts are labelled {labels[0]!r}, so there is nothing to tell apart: "
@@ -77,14 +70,17 @@ def span_lesson(training: Training, tokenizer: Any, recipe: Recipe) -> Lesson:
         windows = read_note(
             tokenizer, example.question, example.text, max_length=recipe.max_length, stride=recipe.stride
         )
-        return [(window, target_of(window, found.start, found.end)) for window in windows] if found else []
+        targets = [target_of(window, found.start, found.end) for window in windows] if found else []
+        # No window holds the answer whole: taught as "not here" it would be a lie.
+        return list(zip(windows, targets, strict=True)) if any(last for _, last in targets) else []
 
     train, validation = ([items(e) for e in _ordered(part)] for part in (training.train, training.validation))
     for name, part in (("training", train), ("validation", validation)):
         if not any(part):
             raise DataError(
-                f"none of the {len(part)} {name} answers shares a word with its note: an encoder answers with a span "
-                "of the note, so give data whose answers stand in the notes"
+                f"none of the {len(part)} {name} answers shares a word with its note and stands whole in a window: an "
+                "encoder answers with a span of the note, so give data whose answers stand in the notes, or a larger "
+                "model.stride"
             )
     return Lesson(list(chain(*train)), list(chain(*validation)), (), [*train, *validation].count([]), {})
 

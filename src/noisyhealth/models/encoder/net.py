@@ -15,6 +15,9 @@ from transformers.utils import logging as transformers_logging
 from noisyhealth.errors import ConfigError, WeightsError
 from noisyhealth.models.encoder.read import Batch, names_type
 
+# What has the parts that are trained, frozen and pooled here.
+_FROM_ZERO = ("bert", "electra")
+_FAMILY = (*_FROM_ZERO, "roberta", "camembert", "xlm-roberta")
 _AROUND = 10  # pieces on either side; of 0, 3, 6 and 10 it told most about where answers stand
 
 
@@ -89,19 +92,30 @@ def load_config(folder: Path, max_length: int) -> Any:
     """Return the body's settings; raise ConfigError when it cannot read `max_length` pieces."""
     maker: Any = AutoConfig if names_type(folder) else BertConfig
     config = maker.from_pretrained(folder)
-    if max_length > config.max_position_embeddings:
+    if config.model_type not in _FAMILY:
         raise ConfigError(
-            f"model.max_length={max_length}, but the weights in {folder} read at most "
-            f"{config.max_position_embeddings} word pieces: lower it"
+            f"the weights in {folder} are of the architecture {config.model_type!r}; model=bluebert fine-tunes "
+            f"{', '.join(_FAMILY)}"
+        )
+    # Positions of the others begin after that of the padding.
+    limit = config.max_position_embeddings - (0 if config.model_type in _FROM_ZERO else config.pad_token_id + 1)
+    if max_length > limit:
+        raise ConfigError(
+            f"model.max_length={max_length}, but the weights in {folder} read at most {limit} word pieces: lower it"
         )
     return config
 
 
-def load_body(folder: Path, config: Any) -> Any:
+def load_body(folder: Path, config: Any, pooling: str) -> Any:
     """Return the body with its pretrained weights in float32; raise WeightsError when some are missing."""
     with _quiet():
         body, report = AutoModel.from_pretrained(folder, config=config, dtype=torch.float32, output_loading_info=True)
-    if lost := sorted(name for name in report["missing_keys"] if not name.startswith("pooler.")):
+    lost = sorted(report["missing_keys"])
+    if pooling == "cls" and lost and all(name.startswith("pooler.") for name in lost):
+        raise WeightsError(
+            f"weights in {folder} have no pooler, which model.pooling=cls reads: give model.pooling=mean"
+        )
+    if lost := [name for name in lost if not name.startswith("pooler.")]:
         raise WeightsError(f"weights in {folder} lack {len(lost)} parts ({lost[0]}, ...): is this a BERT-like encoder?")
     return body
 
@@ -114,6 +128,8 @@ def empty_body(config: Any) -> Any:
 
 def freeze(body: Any, layers: int) -> None:
     """Stop the training of the embeddings and the lowest `layers`; 0 stops nothing."""
+    if layers > (deep := len(body.encoder.layer)):
+        raise ConfigError(f"model.frozen={layers}, but the weights have {deep} layers: give {deep} or less")
     parts = [body.embeddings, *body.encoder.layer[:layers]] if layers else []
     for part in parts:
         part.requires_grad_(False)

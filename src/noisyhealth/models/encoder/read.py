@@ -37,8 +37,13 @@ class Window:
 def load_tokenizer(folder: Path, max_length: int) -> Any:
     """Return the tokenizer; a folder that does not name its type holds a BERT (BlueBERT's do not)."""
     maker: Any = AutoTokenizer if names_type(folder) else BertTokenizer
+    vocabulary, told = folder / "vocab.txt", folder / "tokenizer_config.json"
+    case: dict[str, bool] = {}
+    if vocabulary.exists() and not told.exists():  # then every text would be lower-cased, whatever the words are
+        words = vocabulary.read_text(encoding="utf-8").split("\n")
+        case = {"do_lower_case": not any(word[:1].isupper() for word in words)}
     # Without tokenizer_config.json nothing would be cut unless the limit is said here.
-    return maker.from_pretrained(folder, model_max_length=max_length)
+    return maker.from_pretrained(folder, model_max_length=max_length, **case)
 
 
 def read_text(tokenizer: Any, text: str, max_length: int) -> Window:

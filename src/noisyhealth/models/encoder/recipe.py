@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,6 +17,7 @@ from noisyhealth.records import Training
 _LEAST = {
     "epochs": 1,
     "batch_size": 1,
+    "devices": 1,
     "accumulate": 1,
     "max_length": 16,
     "longest": 1,
@@ -23,9 +25,23 @@ _LEAST = {
     "stride": 0,
     "frozen": 0,
 }
+_NUMBERS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "learning_rate": ("a number above 0", lambda n: n > 0),
+    "weight_decay": ("a number of 0 or more", lambda n: n >= 0),
+    "gradient_clip": ("a number of 0 or more; 0 clips nothing", lambda n: n >= 0),
+    "warmup": ("a fraction of all steps, 0 to 1", lambda n: 0 <= n <= 1),
+}
 # The files of a fit's folder.
 FACTS, CURVES, WEIGHTS = "fit.json", "metrics.csv", "model.safetensors"
-_LIBRARIES = ("torch", "transformers", "tokenizers", "pytorch-lightning")
+_LIBRARIES = ("torch", "transformers", "tokenizers", "pytorch-lightning", "torchmetrics")
+_CHOICES = {
+    "pooling": ("mean", "cls"),
+    "class_weights": ("none", "balanced"),
+    "accelerator": ("cpu", "cuda", "mps"),
+    "precision": ("32-true", "16-mixed", "bf16-mixed"),
+}
+# Beside the encoder's own code, what says where a word begins: spans are cut at words.
+_CODE = ("models/encoder", "text/words.py", "text/protection.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +65,35 @@ class Recipe:
     weight_decay: float
     patience: int
     accelerator: str
-    devices: int | str
+    devices: int
+    gradient_clip: float
     precision: str
     class_weights: str
 
     def check(self) -> None:
         """Raise ConfigError for a setting no fit can use."""
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"model.{name}={getattr(self, name)}: give {least} or more")
-        if self.pooling not in ("mean", "cls"):
-            raise ConfigError(f"model.pooling={self.pooling!r}: give mean or cls")
-        if self.class_weights not in ("none", "balanced"):
-            raise ConfigError(f"model.class_weights={self.class_weights!r}: give none or balanced")
-        if not 0 <= self.warmup <= 1:
-            raise ConfigError(f"model.warmup={self.warmup}: give a fraction of all steps, 0 to 1")
+            given = getattr(self, name)
+            if not isinstance(given, int) or given < least:
+                raise ConfigError(f"model.{name}={given!r}: give a whole number, {least} or more")
+        for name, choices in _CHOICES.items():
+            if (given := getattr(self, name)) not in choices:
+                raise ConfigError(f"model.{name}={given!r}: give {' or '.join(choices)}")
+        for name, (what, fits) in _NUMBERS.items():
+            given = getattr(self, name)
+            if not isinstance(given, int | float) or not math.isfinite(given) or not fits(given):
+                raise ConfigError(f"model.{name}={given!r}: give {what}")
+
+
+def labels_of(training: Training) -> tuple[str, ...]:
+    """Return the labels that a fit tells apart, sorted; none where answers are spans of the text.
+
+    They are spans when the examples bring their own questions: a task that asks the same of every text leaves
+    `Example.question` empty, and has labels.
+    """
+    if any(example.question for example in (*training.train, *training.validation)):
+        return ()
+    return tuple(sorted({example.target for example in training.train}))
 
 
 def fit_key(recipe: Recipe, identity: str, training: Training) -> str:
@@ -72,7 +102,7 @@ def fit_key(recipe: Recipe, identity: str, training: Training) -> str:
         part: sorted([e.id, e.text, e.target, e.question] for e in examples)
         for part, examples in (("train", training.train), ("validation", training.validation))
     }
-    code = own.of("models/encoder")
+    code = own.of(*_CODE)
     whole = {"texts": texts, "identity": identity, "recipe": asdict(recipe), "versions": versions(), "code": code}
     return sha256(dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:24]
 

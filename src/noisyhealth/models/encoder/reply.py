@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from noisyhealth.errors import ConfigError
+from noisyhealth.errors import WeightsError
 from noisyhealth.models.encoder.net import Classifier, Extractor, empty_body, load_config
 from noisyhealth.models.encoder.read import Window, batch_of, load_tokenizer, read_note, read_text
 from noisyhealth.models.encoder.recipe import FACTS, WEIGHTS, Recipe
@@ -32,14 +32,6 @@ class Fitted:
     tokenizer: Any
     labels: tuple[str, ...]
     recipe: Recipe
-
-    def check(self, query: Query) -> None:
-        """Raise ConfigError when the fit can answer what the query does not offer, or cannot what it does."""
-        if set(self.labels) != set(query.options):
-            raise ConfigError(
-                f"query {query.id!r} offers {list(query.options)}, but the encoder was fitted on "
-                f"{list(self.labels) or 'questions with free answers'}: training texts need these labels and no other"
-            )
 
     def read(self, query: Query) -> list[Window]:
         """Return what the network reads for a query."""
@@ -66,6 +58,8 @@ class Fitted:
         batch = {name: v.to(device) for name, v in batch_of(windows, self.tokenizer.pad_token_id).items()}
         with torch.autocast(device, dtype=kind, enabled="mixed" in self.recipe.precision):
             scores: Tensor = self.network(batch)
+        if scores.isnan().any():  # max() would take the first label for the likeliest
+            raise WeightsError("the fine-tuned encoder gives scores that are no numbers: its weights are damaged")
         return scores.float().cpu()
 
     def _choices(self, asked: Sequence[Asked], scores: Tensor) -> Iterator[tuple[str, dict[str, object]]]:
