@@ -60,6 +60,47 @@ def test_a_study_without_runs_is_said_in_a_sentence(nine: Study, shared_cache: P
     assert ended.stdout == ""
 
 
+@pytest.fixture(scope="module")
+def part(nine: Study, shared_cache: Path) -> Ended:
+    """A study of one disturbance at two levels."""
+    cells = ("-m", "model=majority", "perturb=redact", "level=low,mid", "data.split.test=6", "study=part")
+    return execute(nine.folder, shared_cache, "run.py", *cells)
+
+
+def test_a_study_that_is_not_whole_is_not_analysed_but_listed(part: Ended, nine: Study, shared_cache: Path) -> None:
+    assert part.returncode == 0, part.stderr
+    ended = execute(nine.folder, shared_cache, "analyze.py", "study=part", "grid.level=[low,mid,high]")
+    assert ended.returncode == 2
+    assert "study 'part' is not whole: 1 missing" in ended.stderr
+    assert "- missing: sentiment · majority · redact · high · weights embedded" in ended.stderr
+    assert "allow_incomplete=true" in ended.stderr
+    assert not (nine.folder / "reports" / "part").exists()
+
+
+def test_where_it_is_allowed_every_table_says_so(part: Ended, nine: Study, shared_cache: Path) -> None:
+    assert part.returncode == 0, part.stderr
+    given = ("study=part", "grid.level=[low,mid,high]", "allow_incomplete=true")
+    ended = execute(nine.folder, shared_cache, "analyze.py", *given)
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    titles = [
+        at for at, line in enumerate(lines) if line.startswith(("Scenarios by", "Categories against", "Friedman"))
+    ]
+    assert len(titles) == 4
+    assert {lines[at - 1] for at in titles} == {"INCOMPLETE: 1 missing (problems.csv)"}
+    problems = pd.read_csv(nine.folder / "reports" / "part" / "problems.csv")
+    assert list(problems["problem"]) == ["missing"]
+
+
+def test_the_categories_are_tested_against_each_dimension(analysed: Ended, nine: Study) -> None:
+    assert analysed.returncode == 0
+    table = pd.read_csv(nine.folder / "reports" / "noisyhealth" / "chi_squared_embedded.csv")
+    assert list(table["factor"]) == ["perturb", "model", "task", "level"]
+    assert set(table["n"]) == {36}
+    assert table["p"].isna().all(), "one category: nothing to test"
+    assert table["note"].str.contains("no increase; no decrease; no catastrophic").all()
+
+
 def run_on(name: str, data: str, task: str = "qa", weights: str = "embedded") -> Any:
     tags = {"data_hash": data, "task": task, "weights": weights}
     return SimpleNamespace(info=SimpleNamespace(run_name=name, run_id=f"id-{name}"), data=SimpleNamespace(tags=tags))

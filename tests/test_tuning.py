@@ -36,6 +36,7 @@ def test_a_search_chooses_by_the_validation_texts_alone(command: Command, worksp
         f"Best on the validation texts: model.learning_rate={best['best_params']['model.learning_rate']}"
         in ended.stdout
     )
+    assert sweep.data.tags["mlflow.note.content"] in ended.stdout
     told = [float(score) for score in re.findall(r"validation score (\d\.\d+)", ended.stdout)]
     assert sorted(told) == pytest.approx(sorted(scores), abs=1e-4)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,9 @@ import hydra
 from omegaconf import DictConfig
 
 from noisyhealth import settings
-from noisyhealth.analysis import impact
+from noisyhealth.analysis import completeness, impact
 from noisyhealth.analysis.association import Association, association
+from noisyhealth.analysis.completeness import CellRun, Problem
 from noisyhealth.analysis.inference import FACTORS, FriedmanResult, Pair, friedman
 from noisyhealth.errors import DataError, NoisyHealthError
 
@@ -42,40 +45,60 @@ class _Stopped(BaseException):
 
 def _analyse(cfg: DictConfig) -> None:
     try:
-        write(settings.store(cfg), Path(str(cfg.out)))
+        grid = {name: list(map(str, given)) for name, given in cfg.grid.items() if given}
+        write(settings.store(cfg), Path(str(cfg.out)), grid, allow_incomplete=bool(cfg.allow_incomplete))
     except NoisyHealthError as error:
         raise _Stopped(error) from None
 
 
-def write(store: Store, out: Path) -> None:
+def write(store: Store, out: Path, grid: Mapping[str, Sequence[str]], *, allow_incomplete: bool = False) -> None:
     """Print the tables of a study and write them, with the scores and run ids they rest on, to a folder.
 
-    Raises DataError when the study has no finished cell.
+    `grid` is what `completeness.problems` expects. Raises DataError when the study has no finished cell, and when it is
+    not whole, unless that is allowed: then every table says so.
     """
     if not store.exists():
         raise DataError(
             f"there is no study {store.study!r} at {store.uri}: run `python run.py study={store.study}` first"
         )
-    runs = _latest(same_examples(store.runs("attributes.status = 'FINISHED' and tags.kind = 'cell'")))
+    whole = store.runs("tags.kind = 'cell'")
+    warning = ""
+    if listed := completeness.problems([_cell_run(run) for run in whole], grid):
+        told = _told(store.study, listed)
+        if not allow_incomplete:
+            raise DataError(f"{told}\nRun what is missing, or give allow_incomplete=true")
+        print(told)
+        warning = f"INCOMPLETE: {completeness.summary(listed)} (problems.csv)"
+    runs = same_examples(_latest([run for run in whole if run.info.status == completeness.FINISHED]))
     scores = frame(runs)
     if scores.empty:
-        raise DataError(f"study {store.study!r} has no finished cell with a disturbed text: run `python run.py` first")
+        found = f", only {len(runs)} on clean texts (perturb=none)" if runs else ""
+        raise DataError(
+            f"study {store.study!r} has no finished cell with a disturbed text{found}: run `python run.py` with "
+            "perturb=typo,homophone,redact first"
+        )
     out.mkdir(parents=True, exist_ok=True)
     scores.to_csv(out / "scores.csv", index=False)
-    _show("Scenarios by category, model and task", _categories(scores, out, ["weights", "model", "task"]))
-    _show("Scenarios by category, perturbation and level", _categories(scores, out, ["weights", "perturb", "level"]))
+    _listed(listed).to_csv(out / "problems.csv", index=False)
+    _tables(scores, out, partial(_show, warning))
+    print(f"\n{len(runs)} runs, {len(scores)} scenarios. Tables, scores and run ids: {out.resolve()}")
+
+
+def _tables(scores: pd.DataFrame, out: Path, show: Callable[[str, pd.DataFrame], None]) -> None:
+    """Show every table, and write it."""
+    show("Scenarios by category, model and task", _categories(scores, out, ["weights", "model", "task"]))
+    show("Scenarios by category, perturbation and level", _categories(scores, out, ["weights", "perturb", "level"]))
     for weights, part in scores.groupby("weights"):
-        found = _associations([association(part, factor) for factor in FACTORS])
-        found.to_csv(out / f"chi_squared_{weights}.csv", index=False)
-        _show(f"Categories against each dimension, Pearson's chi-squared test (weights: {weights})", found)
+        categories = _associations([association(part, factor) for factor in FACTORS])
+        categories.to_csv(out / f"chi_squared_{weights}.csv", index=False)
+        show(f"Categories against each dimension, Pearson's chi-squared test (weights: {weights})", categories)
         tests = [friedman(part, factor) for factor in FACTORS]
         rows, pairs = _tests(tests), _pairs(tests)
         rows.to_csv(out / f"friedman_{weights}.csv", index=False)
         pairs.to_csv(out / f"conover_{weights}.csv", index=False)
-        _show(f"Friedman's test of the relative change over each dimension (weights: {weights})", rows)
+        show(f"Friedman's test of the relative change over each dimension (weights: {weights})", rows)
         if not pairs.empty:
-            _show("Pairs after Conover, p with Bonferroni's correction", pairs)
-    print(f"\n{len(runs)} runs, {len(scores)} scenarios. Tables, scores and run ids: {out.resolve()}")
+            show("Pairs after Conover, p with Bonferroni's correction", pairs)
 
 
 def frame(runs: list[Run]) -> pd.DataFrame:
@@ -87,6 +110,39 @@ def frame(runs: list[Run]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=columns)
     table["level"] = pd.Categorical(table["level"], [*_ORDER, *sorted(set(table["level"]) - set(_ORDER))])
     return table.sort_values(["weights", "task", "model", "perturb", "level"]).astype({"level": str})
+
+
+def _cell_run(run: Run) -> CellRun:
+    tags = run.data.tags
+    return CellRun(
+        run=run.info.run_id,
+        task=tags["task"],
+        part=tags["model"],
+        model=tags["answered_by"],
+        weights=tags["weights"],
+        perturb=tags["perturb"],
+        level=tags["level"],
+        status=run.info.status,
+        examples=tags["data_hash"],
+        code=tags["code_hash"],
+        begun=run.info.start_time,
+    )
+
+
+def _told(study: str, listed: Sequence[Problem]) -> str:
+    lines = [f"- {one.kind}: {one.what}{_ids(one)}" for one in listed]
+    return "\n".join([f"study {study!r} is not whole: {completeness.summary(listed)}", *lines])
+
+
+def _ids(one: Problem) -> str:
+    return f" ({', '.join(one.runs)})" if one.runs else ""
+
+
+def _listed(listed: Sequence[Problem]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [(one.kind, one.what, " ".join(one.runs)) for one in listed]
+    return pd.DataFrame(rows, columns=["problem", "what", "run_ids"])
 
 
 def _rows(run: Run) -> list[dict[str, Any]]:
@@ -110,15 +166,12 @@ def _rows(run: Run) -> list[dict[str, Any]]:
 
 
 def _latest(runs: list[Run]) -> list[Run]:
-    """Return one run a cell of the grid: the one that started last, and say which others are left out."""
-    kept: dict[tuple[str, ...], Run] = {}
-    for run in sorted(runs, key=lambda r: r.info.start_time):
-        tags = run.data.tags
-        place = tuple(tags[key] for key in ("task", "answered_by", "weights", "perturb", "level"))
-        if place in kept:
-            print(f"two runs of {' · '.join(place)}: {kept[place].info.run_id} is older and left out")
-        kept[place] = run
-    return list(kept.values())
+    """Return one run a cell of the grid: the one that started last, and say how many others are left out."""
+    in_time = sorted(runs, key=lambda r: r.info.start_time)
+    newest = {_cell_run(run).place: run for run in in_time}
+    if older := len(runs) - len(newest):
+        print(f"{older} runs are older than another of the same cell and left out")
+    return [run for run in in_time if newest[_cell_run(run).place] is run]
 
 
 def same_examples(runs: list[Run]) -> list[Run]:
@@ -178,8 +231,8 @@ def _pairs(tests: list[FriedmanResult]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["factor", *(field.name for field in fields(Pair))])
 
 
-def _show(title: str, table: pd.DataFrame) -> None:
-    """Print a table; shares as per cent, p values with three digits."""
+def _show(warning: str, title: str, table: pd.DataFrame) -> None:
+    """Print a table under what is wrong with the study; shares as per cent, p values with three digits."""
     import pandas as pd
 
     shown = table.copy()
@@ -188,4 +241,5 @@ def _show(title: str, table: pd.DataFrame) -> None:
             shown[name] = shown[name].map("{:.1%}".format)
         elif name == "p":
             shown[name] = ["" if pd.isna(p) else "<.001" if p < 0.001 else f"{p:.3f}" for p in shown[name]]
-    print(f"\n{title}\n{shown.to_string(index=False, float_format='{:.3f}'.format, na_rep='')}")
+    print(f"\n{warning}\n{title}" if warning else f"\n{title}")
+    print(f"{shown.to_string(index=False, float_format='{:.3f}'.format, na_rep='')}")

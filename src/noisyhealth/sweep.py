@@ -142,13 +142,21 @@ def _close(status: str) -> None:
         begun.bar.close()
     if begun.cache:
         loopback.stop_all(begun.cache)
+    best = _best()
     if begun.store is not None and begun.parent:
+        if best:
+            begun.store.tag(begun.parent, "mlflow.note.content", best)
         begun.store.end(begun.parent, status)
     if len(records := _records()) > 1:
         show.table(records)
+    if best:
+        print(best)
+
+
+def _best() -> str:
+    """Return what a search found, "" where none was made."""
     found = Path(os.environ[LEDGER]).with_name("optimization_results.yaml")
-    if found.exists():
-        print(show.best(yaml.safe_load(found.read_text(encoding="utf-8"))))
+    return show.best(yaml.safe_load(found.read_text(encoding="utf-8"))) if found.exists() else ""
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:

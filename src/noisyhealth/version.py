@@ -12,7 +12,7 @@ _ROOT = Path(__file__).parent
 # What only reads runs cannot change them: mending a table must not make every cell run again.
 _READERS = (
     *("report.py", "sweep.py", "before.py", "jobs.py", "show.py"),
-    *("analysis/inference.py", "analysis/association.py", "analysis/p_value.py"),
+    *("analysis/inference.py", "analysis/association.py", "analysis/p_value.py", "analysis/completeness.py"),
 )
 
 

@@ -1,0 +1,153 @@
+"""Is a study whole? What its grid of cells lacks, and what in it cannot be compared, before any table is made."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+FINISHED = "FINISHED"
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class CellRun:
+    """One run of one cell, as the store has it.
+
+    `part`: which model of the study is played ("gpt"), `model`: by whom. `status`: MLflow's. `examples` and `code`:
+    hashes of the texts and of the code. `begun`: when, in any unit.
+    """
+
+    run: str
+    task: str
+    part: str
+    model: str
+    weights: str
+    perturb: str
+    level: str
+    status: str
+    examples: str
+    code: str
+    begun: float
+
+    @property
+    def place(self) -> tuple[str, str, str, str, str]:
+        """Where the run stands in the grid."""
+        return self.weights, self.task, self.model, self.perturb, self.level
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that keeps a study from being whole; `runs` are those it concerns."""
+
+    kind: str
+    what: str
+    runs: tuple[str, ...] = ()
+
+
+def problems(found: Sequence[CellRun], expected: Mapping[str, Sequence[str]] | None = None) -> list[Problem]:
+    """Return what is wrong with the runs of a study, nothing where it is whole.
+
+    A cell is done when one of its runs is FINISHED, whatever became of others; of several the newest counts, and those
+    by other code than its own are superseded: a study that was run again by newer code is whole. `expected` may name
+    task, model (the part), perturb and level; what it does not name is what the runs have, for each weights.
+    """
+    done = sorted((run for run in found if run.status == FINISHED), key=lambda run: run.begun)
+    newest = {run.place: run for run in done}
+    rivals = [run for run in done if run.code == newest[run.place].code]
+    return [
+        *_absent(found, expected or {}),
+        *_undone(found),
+        *_twice(rivals),
+        *_mixed(list(newest.values())),
+    ]
+
+
+def summary(listed: Sequence[Problem]) -> str:
+    """Return how many problems of each kind there are.
+
+    >>> summary([Problem("missing", "a"), Problem("missing", "b"), Problem("mixed code", "c")])
+    '2 missing, 1 mixed code'
+    """
+    return ", ".join(f"{count} {kind}" for kind, count in Counter(one.kind for one in listed).items())
+
+
+def _absent(found: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    """Yield the cells of the grid that nobody has begun."""
+    there = {run.place for run in found}
+    for weights in dict.fromkeys(run.weights for run in found):
+        runs = [run for run in found if run.weights == weights]
+        tasks = expected.get("task") or dict.fromkeys(run.task for run in runs)
+        conditions = _conditions(runs, expected)
+        models = dict.fromkeys(run.model for run in runs)
+        unseen = [part for part in expected.get("model", ()) if part not in {run.part for run in runs}]
+        for task, model, (perturb, level) in product(tasks, [*models, *unseen], conditions):
+            if (weights, task, model, perturb, level) not in there:
+                yield Problem("missing", _name(weights, task, model, perturb, level))
+
+
+def _conditions(runs: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Return the disturbances of the grid, each with its level."""
+    seen = dict.fromkeys((run.perturb, run.level) for run in runs)
+    perturbs = expected.get("perturb") or dict.fromkeys(perturb for perturb, _ in seen)
+    levels = expected.get("level")
+    return [
+        (perturb, level)
+        for perturb in perturbs
+        for level in (
+            [NONE]
+            if perturb == NONE
+            else levels or dict.fromkeys(level for name, level in seen if name == perturb) or {lv for _, lv in seen}
+        )
+    ]
+
+
+def _undone(found: Sequence[CellRun]) -> Iterator[Problem]:
+    """Yield the cells that were begun and never finished, by what became of the last try."""
+    tries = defaultdict(list)
+    for run in sorted(found, key=lambda run: run.begun):
+        tries[run.place].append(run)
+    for place, runs in tries.items():
+        if all(run.status != FINISHED for run in runs):
+            kind = {"RUNNING": "unfinished", "SCHEDULED": "unfinished"}.get(runs[-1].status, runs[-1].status.lower())
+            yield Problem(kind, _name(*place), tuple(run.run for run in runs))
+
+
+def _twice(done: Sequence[CellRun]) -> Iterator[Problem]:
+    """Yield the cells that have several finished runs by the same code: their settings differ."""
+    places = defaultdict(list)
+    for run in done:
+        places[run.place].append(run.run)
+    for place, runs in places.items():
+        if len(runs) > 1:
+            yield Problem("duplicate", f"{_name(*place)}: {len(runs)} finished runs", tuple(runs))
+
+
+def _mixed(done: Sequence[CellRun]) -> Iterator[Problem]:
+    """Yield what differs between cells that stand in one table."""
+    if len(played := Counter(run.weights for run in done)) > 1:
+        yield Problem("mixed weights", f"{_shares(played)}; no row of a table mixes them")
+    if len(codes := Counter(run.code for run in done)) > 1:
+        yield Problem("mixed code", f"runs of {len(codes)} versions of the code: {_shares(codes)}")
+    for weights, task in dict.fromkeys((run.weights, run.task) for run in done):
+        runs = [run for run in done if (run.weights, run.task) == (weights, task)]
+        if len(examples := Counter(run.examples for run in runs)) > 1:
+            yield Problem(
+                "mixed examples", f"{task}, weights {weights}: not all on the same texts, {_shares(examples)}"
+            )
+        yield from _apart(runs)
+
+
+def _apart(runs: Sequence[CellRun]) -> Iterator[Problem]:
+    """Yield the cells that are on other texts than their baseline."""
+    baselines = {run.model: run.examples for run in runs if run.perturb == NONE}
+    for run in runs:
+        if run.examples != baselines.get(run.model, run.examples):
+            yield Problem("other texts than the baseline", _name(*run.place), (run.run,))
+
+
+def _name(weights: str, task: str, model: str, perturb: str, level: str) -> str:
+    return " · ".join([task, model, perturb, *([level] if level != NONE else []), f"weights {weights}"])
+
+
+def _shares(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} in {count} runs" for name, count in counts.items())
