@@ -1,10 +1,11 @@
-"""Chi-squared by the formula of the book, by SciPy's distribution, and every degenerate case."""
+"""Chi-squared by the formula of the book, by R, by SciPy's distribution, and every degenerate case."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import expected, table
 from scipy.stats import chi2, fisher_exact
 
 from noisyhealth.analysis.association import DISTRIBUTION, PERMUTATION, association
@@ -52,6 +53,20 @@ def test_the_test_is_that_of_the_formula_with_the_studys_degrees_of_freedom() ->
     assert found.observed == tuple(zip(*counts.values(), strict=True))
     assert found.categories == ("increase", "stable", "decrease", "catastrophic")
     assert np.array(found.expected).sum() == pytest.approx(277)
+
+
+@pytest.mark.parametrize(("name", "method"), [("counts", DISTRIBUTION), ("fourfold", PERMUTATION)])
+def test_the_numbers_are_those_of_r(name: str, method: str) -> None:
+    """R: chisq.test(correct = FALSE), of 3 groups of unequal sizes and of a fourfold table; fisher.test beside it."""
+    found = association(scenarios(table(name).drop(columns="group").to_dict("list"), "perturb"), "perturb")
+    r = expected(name, "chi2")
+    assert (found.chi2, found.df, found.v) == pytest.approx((r["chi2"], r["df"], r["v"]), rel=1e-12)
+    assert min(min(row) for row in found.expected) == pytest.approx(r["least_expected"], rel=1e-12)
+    assert found.method == method
+    if method == DISTRIBUTION:
+        assert found.p == pytest.approx(r["p"], rel=1e-9)
+    else:  # permutations keep both margins, as Fisher's test does; 9,999 of them
+        assert found.p == pytest.approx(expected(name, "fisher")["p"], abs=0.005)
 
 
 def test_small_expected_counts_get_a_permutation_p_that_agrees_with_fishers() -> None:

@@ -1,4 +1,4 @@
-"""Friedman's test against SciPy, Conover's against the formula of the book, and every degenerate case."""
+"""Friedman's test against SciPy and R, Conover's against the book's formula (also by R), every degenerate case."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,10 +7,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from fixtures import expected, table
 from scipy.stats import friedmanchisquare, rankdata, t
 
 from noisyhealth.analysis.impact import KEY
-from noisyhealth.analysis.inference import FACTORS, friedman
+from noisyhealth.analysis.inference import FACTORS, friedman, size
 from noisyhealth.errors import DataError
 
 PERTURBS, LEVELS, MODELS = ("typo", "homophone", "redact"), ("low", "mid", "high"), ("gpt", "llama", "bluebert")
@@ -87,6 +88,37 @@ def test_pairs_are_those_of_conovers_formula_times_the_number_of_pairs(rows: lis
         assert pair.difference == pytest.approx(ranks[at] - ranks[other])
 
 
+@pytest.mark.parametrize("name", ["plain", "even", "ties", "binary"])
+def test_friedman_and_conover_are_those_of_r_with_the_effects(name: str) -> None:
+    """R: friedman.test; Conover's t and r = t / sqrt(t^2 + df) by their formulas."""
+    rows = table(name)
+    found = friedman(blocks(rows.to_numpy().tolist()), "perturb", analysed="value")
+    r, pairs = expected(name, "friedman"), expected(name, "conover")
+    assert (found.q, found.df, found.p, found.w) == pytest.approx((r["q"], r["df"], r["p"], r["w"]), rel=1e-9)
+    letter = dict(zip(found.levels, rows.columns, strict=True))
+    for pair in found.pairs:
+        key = f"{letter[pair.first]}-{letter[pair.second]}"
+        assert pair.p == pytest.approx(pairs[f"{key}.p_bonferroni"], rel=1e-9)
+        assert pair.effect == pytest.approx(pairs[f"{key}.r"], rel=1e-9, abs=1e-15)
+        assert pair.size == size(pairs[f"{key}.r"])
+
+
+@pytest.mark.parametrize(
+    ("effect", "word"),
+    [
+        (0.0, "none"), (0.0999, "none"), (-0.1, "small"), (0.3 - 1e-12, "medium"), (0.29, "small"),
+        (-0.3, "medium"), (0.4999, "medium"), (0.5, "large"), (-1.0, "large"), (0.1 + 0.2, "medium"),
+    ],
+)  # fmt: skip
+def test_an_edge_of_cohens_rule_belongs_to_the_larger_word(effect: float, word: str) -> None:
+    assert size(effect) == word
+
+
+def test_levels_that_rank_alike_have_no_effect() -> None:
+    first = friedman(blocks([[0.9, 0.5, 0.4], [0.5, 0.9, 0.4], [0.9, 0.5, 0.4], [0.5, 0.9, 0.4]]), "perturb").pairs[0]
+    assert (first.effect, first.size, first.p) == (0.0, "none", 1.0)
+
+
 def test_the_worked_example_of_the_grasses_gives_the_numbers_of_the_book() -> None:
     """Conover 1999, section 5.8, example 1: 12 homeowners rank 4 grasses; T1 = 8.0973 (df 3)."""
     grass = [
@@ -152,7 +184,7 @@ def test_levels_keep_the_order_of_the_frame() -> None:
 )
 def test_a_test_that_cannot_be_made_says_why_and_has_no_p(rows: list[list[float]], note: str) -> None:
     found = friedman(blocks(rows), "perturb")
-    assert (found.note, found.q, found.p, found.w, found.pairs) == (note, None, None, None, ())
+    assert (found.note, found.q, found.p, found.w, found.size, found.pairs) == (note, None, None, None, "", ())
 
 
 def test_without_a_complete_block_every_block_is_counted_as_incomplete() -> None:
@@ -172,6 +204,8 @@ def test_where_all_blocks_rank_alike_the_pairs_have_no_p_and_the_test_keeps_its_
     # W = 1 means Q = blocks x df, and P(chi-squared with 2 df > Q) = exp(-Q / 2).
     assert found.p == pytest.approx(math.exp(-len(rows)))
     assert [pair.p for pair in found.pairs] == [None] * 3
+    assert [pair.effect for pair in found.pairs] == [float(np.sign(pair.difference)) for pair in found.pairs]
+    assert found.size == "large"
 
 
 def test_no_p_is_zero_however_clear_the_difference() -> None:

@@ -11,10 +11,13 @@ from noisyhealth.analysis.p_value import positive
 from noisyhealth.errors import DataError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 _SMALL = 5.0  # expected scenarios in a cell, below which the distribution is not chi-squared's (Cochran 1954)
 _DRAWS = 9999
+_ROUNDING = 1e-9
 DISTRIBUTION, PERMUTATION = "chi-squared", "permutation"
 
 
@@ -86,16 +89,14 @@ def _counts(frame: "pd.DataFrame", factor: str) -> "pd.DataFrame":
 
 
 def _tested(found: Association, kept: "pd.DataFrame", seed: int) -> Association:
-    import numpy as np
-    from scipy.stats import PermutationMethod, chi2_contingency
+    from scipy.stats import chi2_contingency
     from scipy.stats.contingency import association as effect
 
     observed = kept.to_numpy()
     result = chi2_contingency(observed, correction=False)
     p, method = float(result.pvalue), DISTRIBUTION
     if result.expected_freq.min() < _SMALL:
-        drawn = PermutationMethod(n_resamples=_DRAWS, rng=np.random.default_rng(seed))
-        p, method = float(chi2_contingency(observed, correction=False, method=drawn).pvalue), PERMUTATION
+        p, method = _permuted(observed, result.expected_freq, seed), PERMUTATION
     return replace(
         found,
         expected=tuple(tuple(map(float, row)) for row in result.expected_freq),
@@ -105,3 +106,18 @@ def _tested(found: Association, kept: "pd.DataFrame", seed: int) -> Association:
         method=method,
         v=float(effect(observed, method="cramer")),
     )
+
+
+def _permuted(observed: "NDArray[np.int64]", expected: "NDArray[np.float64]", seed: int) -> float:
+    """Return p over tables with the same sums, which is what permuting one column of the scenarios gives.
+
+    SciPy's `chi2_contingency` with permutations counts each anew: ten seconds for 3,000 scenarios.
+    """
+    import numpy as np
+    from scipy.stats import random_table
+
+    rows, columns = observed.sum(axis=1), observed.sum(axis=0)
+    drawn = random_table(rows, columns).rvs(size=_DRAWS, random_state=np.random.default_rng(seed))
+    least = ((observed - expected) ** 2 / expected).sum() * (1 - _ROUNDING)
+    as_large = int((((drawn - expected) ** 2 / expected).sum(axis=(1, 2)) >= least).sum())
+    return (as_large + 1) / (_DRAWS + 1)

@@ -4,19 +4,19 @@ Works on the long frame of `impact`. Friedman 1937, doi:10.1080/01621459.1937.10
 pairs after Conover (Practical Nonparametric Statistics, 3rd ed. 1999, section 5.8) by scikit-posthocs.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from noisyhealth.analysis import impact
+from noisyhealth.analysis.blocks import FACTORS, Analysed, blocks
 from noisyhealth.analysis.p_value import positive
-from noisyhealth.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FACTORS = ("perturb", "model", "task", "level")
+__all__ = ["FACTORS", "FriedmanResult", "Pair", "friedman", "size"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,17 @@ class Pair:
     """Two levels of a factor compared; `p` is Bonferroni-corrected, None where no test is possible.
 
     `difference` is the mean rank of `first` less that of `second`; a higher rank is a higher value.
+    `effect` is r of this contrast, with the sign of `difference`: t / sqrt(t^2 + df) of Conover's t
+    (Rosenthal, Rosnow & Rubin, Contrasts and Effect Sizes in Behavioral Research, 2000), -1 to 1, and
+    1 or -1 where the blocks leave no error. `size` is its word by `size`.
     """
 
     first: str
     second: str
     difference: float
     p: float | None
+    effect: float
+    size: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,8 @@ class FriedmanResult:
     """Friedman's test over one dimension, with what it rests on.
 
     `q` is chi-squared distributed with `df` under no effect, corrected for ties; `w` is Kendall's W,
-    0 (no agreement of the blocks) to 1. q, p and w are None, never NaN, where `note` says why.
+    0 (no agreement of the blocks) to 1; `size` is its word. q, p and w are None, never NaN, and
+    `size` is "", where `note` says why.
     `blocks` were used; `incomplete` had no value for some level and were left out. `block_by`
     names the columns that make a block. `mean_ranks`: 1 is the lowest value.
     """
@@ -51,27 +57,21 @@ class FriedmanResult:
     q: float | None = None
     p: float | None = None
     w: float | None = None
+    size: str = ""
     mean_ranks: Mapping[str, float] | None = None
     pairs: tuple[Pair, ...] = ()
     note: str = ""
 
 
-def friedman(frame: "pd.DataFrame", factor: str, *, analysed: Literal["change", "value"] = "change") -> FriedmanResult:
+def friedman(frame: "pd.DataFrame", factor: str, *, analysed: Analysed = "change") -> FriedmanResult:
     """Return Friedman's test over `factor` (perturb, model, task or level).
 
-    A block is one combination of every other dimension, the weights and the score name. Over
-    tasks the scores of a task are averaged first and the score name makes no blocks, because
-    tasks are not scored alike (F1 here, ROUGE-L there). `analysed` is the relative change
-    against the baseline, or the value itself. Blocks without a value for every level (a cell
-    that is missing, a baseline of 0) are counted in `incomplete`, never dropped in silence; a block
-    without a single row is not known here.
+    `blocks` says what a block is and what is `analysed`. Blocks without a value for every level
+    (a cell that is missing, a baseline of 0) are counted in `incomplete`, never dropped in silence.
 
     Raises DataError for another factor and for a frame that fails `impact.check`.
     """
-    if factor not in FACTORS:
-        raise DataError(f"factor {factor!r} is none of {', '.join(FACTORS)}: name one of them")
-    impact.check(frame)
-    wide = _wide(frame, factor, analysed)
+    wide = blocks(frame, factor, analysed)
     complete = wide.dropna()
     result = FriedmanResult(
         factor=factor,
@@ -85,21 +85,18 @@ def friedman(frame: "pd.DataFrame", factor: str, *, analysed: Literal["change", 
     return replace(result, note=note) if note else _tested(result, complete)
 
 
-def _wide(frame: "pd.DataFrame", factor: str, analysed: str) -> "pd.DataFrame":
-    """Return blocks by levels; a level stands where it first comes in the frame, a gap is NaN."""
-    import pandas as pd
+def size(effect: float) -> str:
+    """Return the word for r or for Kendall's W: none below .1, small below .3, medium below .5, else large.
 
-    both = zip(frame["value"].astype(float), frame["baseline"].astype(float), strict=True)
-    numbers = [impact.change(score, base) for score, base in both] if analysed == "change" else frame["value"]
-    column = pd.Series(numbers, index=frame.index, dtype=float)
-    across = [name for name in impact.KEY if name != factor and not (factor == "task" and name == "score_name")]
-    long = frame.assign(_number=column).groupby([*across, factor], sort=False)["_number"]
-    wide = long.agg(lambda numbers: numbers.mean(skipna=False)).round(9).unstack(factor)[list(frame[factor].unique())]
-    if factor == "task":
-        # A mean over fewer scores than the task has is not comparable: one gap makes a gap.
-        has = frame.groupby("task")["score_name"].nunique()
-        wide = wide.where(long.size().unstack(factor)[wide.columns].eq(has[wide.columns], axis="columns"))
-    return wide
+    Cohen's rule for r (Statistical Power Analysis, 2nd ed. 1988, section 3.2), which is applied to W
+    as well (Tomczak & Tomczak 2014, Trends in Sport Sciences 21:19-25; R's rstatix). The study calls
+    its effects so without saying by which rule (Joshi et al. 2026, Table 3).
+
+    >>> size(-0.29), size(0.5)
+    ('small', 'large')
+    """
+    words = ((0.1, "none"), (0.3, "small"), (0.5, "medium"))
+    return next((word for below, word in words if round(abs(effect), 9) < below), "large")
 
 
 def _untestable(complete: "pd.DataFrame") -> str:
@@ -121,12 +118,14 @@ def _tested(result: FriedmanResult, complete: "pd.DataFrame") -> FriedmanResult:
     long = named.reset_index().melt("block", var_name="level", value_name="number")
     row = test(data=long, dv="number", within="level", subject="block").iloc[0]
     ranks = named.rank(axis=1)
+    w = float(row["W"])
     alike = bool((ranks == ranks.iloc[0]).all(axis=None))
     return replace(
         result,
         q=float(row["Q"]),
         p=positive(float(row["p_unc"])),
-        w=float(row["W"]),
+        w=w,
+        size=size(w),
         mean_ranks={level: float(ranks[level].mean()) for level in result.levels},
         pairs=_pairs(named, ranks, testable=not alike),
         note="all blocks rank alike: Conover's test has no error to divide by, the pairs have no p" if alike else "",
@@ -137,12 +136,13 @@ def _pairs(named: "pd.DataFrame", ranks: "pd.DataFrame", *, testable: bool) -> t
     from scikit_posthocs import posthoc_conover_friedman
 
     table = posthoc_conover_friedman(named, p_adjust="bonferroni") if testable else None
-    return tuple(
-        Pair(
-            first,
-            second,
-            difference=float(ranks[first].mean() - ranks[second].mean()),
-            p=None if table is None else positive(float(table.loc[first, second])),
-        )
-        for first, second in combinations(map(str, named.columns), 2)
-    )
+    sums = ranks.sum()
+    # Conover's t is a difference of rank sums over sqrt(error / df): t / sqrt(t^2 + df) without t, which may be inf.
+    error = 2 * float(len(ranks) * (ranks**2).to_numpy().sum() - (sums**2).sum())
+    pairs = []
+    for first, second in combinations(map(str, named.columns), 2):
+        between = float(sums[first] - sums[second])
+        effect = between / math.sqrt(between**2 + error) if between else 0.0
+        p = None if table is None else positive(float(table.loc[first, second]))
+        pairs.append(Pair(first, second, between / len(ranks), p, effect, size(effect)))
+    return tuple(pairs)

@@ -1,7 +1,8 @@
 """How far a score would move with other examples: 95 % confidence intervals.
 
-None stands where the data cannot tell (one example, no variation): an interval of width 0 would
-claim a certainty nobody has.
+Examples that share a group (a note, a patient) are no independent evidence: they are resampled together, or weigh less.
+None stands where the data cannot tell (one group, no variation): an interval of width 0 would claim a certainty nobody
+has. With few groups (20 or so) bootstrap intervals are too narrow; tests/analysis/test_coverage.py has by how much.
 """
 
 import math
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from noisyhealth.analysis import bootstrap, sums
 from noisyhealth.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LEVEL = 0.95
-# Of the mean as many as SciPy takes by default: with 1,000 its ends wander by a tenth of the width.
-_RESAMPLES, _RESAMPLES_MEAN = 1000, 9999
+_DIGITS = 12  # resamples that differ by less are ties: the same ratio of other sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Interval:
     high: float
 
 
-def wilson(successes: int, n: int) -> Interval:
+def wilson(successes: float, n: float) -> Interval:
     """Return Wilson's interval for a share such as an accuracy; it has a width at 0 and at 100 % too.
 
     Wilson 1927, doi:10.1080/01621459.1927.10502953, by statsmodels.
@@ -46,91 +47,116 @@ def wilson(successes: int, n: int) -> Interval:
     return Interval(float(low), float(high))
 
 
-def bootstrap_mean(values: Sequence[float], seed: int) -> Interval | None:
-    """Return the interval of a mean by the bootstrap, bias-corrected and accelerated, 9,999 resamples.
+def clustered_wilson(right: Sequence[float], groups: Sequence[str] | None) -> Interval:
+    """Return Wilson's interval for the share of `right` (each 0 or 1) with the number of examples that groups leave.
 
-    None for fewer than two values or values all equal. Efron 1987,
-    doi:10.1080/01621459.1987.10478410, by SciPy. The same values and seed give the same interval.
+    Where no group repeats it is `wilson`. Else n is divided by the design effect (Kish 1965, Survey Sampling: the
+    variance of the share as a ratio of sums over groups, against that of independent examples; at least 1), and scaled
+    by the degrees of freedom of the groups, as Korn and Graubard do (Survey Methodology 24, 1998, 193-201). Wilson's
+    form with such an n is what Franco et al. 2019, doi:10.1093/jssam/smy019, recommend. All right or all wrong
+    shows no design effect: n is then the number of groups, as if each were one example.
 
-    Raises DataError for a value that is NaN or infinite.
+    Raises DataError for no examples, a value that is neither 0 nor 1, and groups of another number.
+
+    >>> found = clustered_wilson([1, 1, 1, 1], ["a", "a", "b", "b"])
+    >>> found == wilson(2, 2)
+    True
+    """
+    import numpy as np
+
+    data = np.asarray(right, dtype=float)
+    if not len(data) or not np.isin(data, (0, 1)).all():
+        raise DataError(f"{len(data)} examples, not all right (1) or wrong (0): a share needs both; score them again")
+    n, successes = len(data), float(data.sum())
+    place = bootstrap.positions(groups, n)
+    effective = n if int(place.max()) + 1 == n else _effective(data, place)
+    return wilson(successes * effective / n, effective)
+
+
+def bootstrap_mean(values: Sequence[float], seed: int, groups: Sequence[str] | None = None) -> Interval | None:
+    """Return the interval of a mean by the bootstrap, bias-corrected and accelerated, 4,999 resamples.
+
+    None for fewer than two groups or values all equal. `groups`: as in `bootstrap.positions`. The same values, groups
+    and seed give the same interval.
+
+    Raises DataError for a value that is NaN or infinite, and for groups of another number.
 
     >>> bootstrap_mean([0.4], seed=0) is None, bootstrap_mean([1.0, 1.0, 1.0], seed=0) is None
     (True, True)
     """
-    import numpy as np
-    from scipy.stats import bootstrap
-
-    data = np.asarray(values, dtype=float)
-    if not np.isfinite(data).all():
-        raise DataError(f"{values[int(np.argmin(np.isfinite(data)))]} among {len(values)} values: score them again")
-    if len(data) < 2 or bool((data == data[0]).all()):
+    if not len(values):
         return None
-    found = bootstrap(
-        (data,),
-        np.mean,
-        n_resamples=_RESAMPLES_MEAN,
-        batch=1000,  # 8 MB a thousand values, not 80
-        confidence_level=_LEVEL,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
-    return _interval(float(found.low), float(found.high))
+    table = sums.columns([""] * len(values), [[""] * len(values)], [values], [])
+    return _of("rougeL", table, 0, bootstrap.positions(groups, len(values)), seed)
 
 
-def bootstrap_f1(targets: Sequence[str], values: Sequence[str], labels: Sequence[str], seed: int) -> Interval | None:
-    """Return the interval of macro F1 by the percentile bootstrap, 1,000 resamples of the examples.
+def bootstrap_f1(
+    targets: Sequence[str],
+    values: Sequence[str],
+    labels: Sequence[str],
+    seed: int,
+    groups: Sequence[str] | None = None,
+) -> Interval | None:
+    """Return the interval of macro F1 by the bootstrap, bias-corrected and accelerated, 4,999 resamples.
 
-    A value that is no label is wrong, as in `metrics.classification`. A label that a resample
-    happens to miss is left out of that resample's mean. None for one example, and where no
-    resample differs (all right, all wrong).
+    A value that is no label is wrong; `sums.score` has the rule for a label that a resample misses. None for one
+    group, and where no resample differs (all right, all wrong). `groups`: as in `bootstrap.positions`.
 
     Raises DataError for no examples, unequal lengths, or a target that is no label.
 
     >>> bootstrap_f1(["a", "b"] * 20, ["a", "b"] * 20, ["a", "b"], seed=0) is None
     True
     """
+    table = sums.columns(targets, [values], [[0.0] * len(targets)], labels)
+    return _of("f1_macro", table, len(labels), bootstrap.positions(groups, len(targets)), seed)
+
+
+def bca(point: float, resampled: "NDArray[np.float64]", without: "NDArray[np.float64]") -> Interval | None:
+    """Return the bias-corrected and accelerated bootstrap interval of a score.
+
+    `point`: the score of all examples, `resampled`: of each resample, `without`: of all but one group in turn (the
+    jackknife). None for one group, where resamples or jackknife do not vary, and where they all miss the score.
+    Efron 1987, doi:10.1080/01621459.1987.10478410; as in SciPy, a resample equal to the score counts half below it.
+    """
     import numpy as np
+    from scipy.special import ndtr, ndtri
 
-    table = _confusion(targets, values, labels)
-    # To draw n examples with replacement is to draw the cells of the confusion table multinomially.
-    drawn = np.random.default_rng(seed).multinomial(len(targets), table.ravel() / table.sum(), size=_RESAMPLES)
-    f1 = _macro_f1(drawn.reshape(-1, *table.shape), seen=_present(table) > 0)
-    low, high = np.quantile(f1, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    return _interval(float(low), float(high))
+    draws, rest = np.round(resampled, _DIGITS), np.round(without, _DIGITS)
+    middle = round(point, _DIGITS)
+    if len(rest) < 2 or not (np.ptp(draws) > 0 and np.ptp(rest) > 0):
+        return None
+    below = ((draws < middle).mean() + (draws <= middle).mean()) / 2
+    pull = rest.mean() - rest
+    acceleration = (pull**3).sum() / (6 * (pull**2).sum() ** 1.5)
+    tail = ndtri(below) + ndtri(np.array([(1 - _LEVEL) / 2, (1 + _LEVEL) / 2]))
+    if not 0 < below < 1 or (acceleration * tail >= 1).any():
+        return None
+    shares = ndtr(ndtri(below) + tail / (1 - acceleration * tail))
+    low, high = np.quantile(draws, shares)
+    return Interval(float(low), float(high)) if low < high else None
 
 
-def _interval(low: float, high: float) -> Interval | None:
-    return Interval(low, high) if math.isfinite(low) and math.isfinite(high) and low < high else None
+def _of(name: str, table: "NDArray[np.float64]", labels: int, place: "NDArray[np.intp]", seed: int) -> Interval | None:
+    """Return the interval of one score of one version of the answers."""
+    found = bootstrap.totals(table, place, seed)
+    whole = sums.read(found.whole, labels)
+    point, resampled, without = (
+        sums.score(name, sums.read(one, labels), whole.targets > 0)
+        for one in (found.whole, found.resampled, found.without)
+    )
+    return bca(float(point), resampled, without)
 
 
-def _confusion(targets: Sequence[str], values: Sequence[str], labels: Sequence[str]) -> "NDArray[np.int64]":
-    """Return counts of (target, value); the last column holds what is no label."""
+def _effective(right: "NDArray[np.float64]", place: "NDArray[np.intp]") -> float:
+    """Return how many independent examples tell as much of a share as these do, at least 1."""
     import numpy as np
+    from scipy.special import stdtrit
 
-    if not targets or len(targets) != len(values) or not set(targets) <= set(labels):
-        raise DataError(
-            f"{len(targets)} targets, {len(values)} values, targets outside the labels: "
-            f"{sorted(set(targets) - set(labels))}; give one value per target and the task's labels"
-        )
-    index = {label: position for position, label in enumerate(labels)}
-    table = np.zeros((len(labels), len(labels) + 1), dtype=np.int64)
-    for target, value in zip(targets, values, strict=True):
-        table[index[target], index.get(value, len(labels))] += 1
-    return table
-
-
-def _present(tables: "NDArray[np.int64]") -> "NDArray[np.int64]":
-    """Return, for each label, how often it is a target plus how often it is a value."""
-    named: NDArray[np.int64] = tables.sum(axis=-1) + tables[..., :-1].sum(axis=-2)
-    return named
-
-
-def _macro_f1(tables: "NDArray[np.int64]", seen: "NDArray[np.bool_]") -> "NDArray[np.float64]":
-    """Return macro F1 of each table; `seen` marks the labels that the examples have at all."""
-    import numpy as np
-
-    present = _present(tables)
-    f1 = 2 * np.diagonal(tables[..., :-1], axis1=-2, axis2=-1) / np.maximum(present, 1)
-    counted = (present > 0) | ~seen
-    mean: NDArray[np.float64] = f1.sum(axis=-1) / counted.sum(axis=-1)
-    return mean
+    n, groups, share = len(right), int(place.max()) + 1, float(right.mean())
+    if groups == 1 or share in (0.0, 1.0):
+        return float(groups)
+    residuals = np.bincount(place, weights=right - share)
+    variance = groups / (groups - 1) * float((residuals**2).sum()) / n**2
+    effect = max(1.0, variance * (n - 1) / (share * (1 - share)))
+    freedom = (stdtrit(n - 1, (1 + _LEVEL) / 2) / stdtrit(groups - 1, (1 + _LEVEL) / 2)) ** 2
+    return max(1.0, n / effect * float(freedom)) if math.isfinite(effect) else 1.0

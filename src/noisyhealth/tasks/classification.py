@@ -11,7 +11,7 @@ Source: Joshi et al. 2026, Methods, "Study Design" and "Metrics for Evaluation".
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from noisyhealth.analysis.intervals import Interval, bootstrap_f1, wilson
+from noisyhealth.analysis.intervals import Interval, bootstrap_f1, clustered_wilson
 from noisyhealth.metrics import classification
 from noisyhealth.records import Answer, Example, Query, Reply, Scores
 from noisyhealth.text.choice import check_forms
@@ -60,6 +60,7 @@ class Classification:
 
     def intervals(self, examples: Sequence[Example], answers: Sequence[Answer], seed: int) -> dict[str, Interval]:
         """Return Wilson's interval of the accuracy and a bootstrap's of macro F1, where it has one."""
-        right = sum(a.value == e.target for e, a in zip(examples, answers, strict=True))
-        f1 = bootstrap_f1([e.target for e in examples], [a.value for a in answers], self.labels, seed)
-        return {"accuracy": wilson(right, len(examples)), **({"f1_macro": f1} if f1 else {})}
+        groups = [e.group for e in examples]
+        right = [self.right(e, a) for e, a in zip(examples, answers, strict=True)]
+        f1 = bootstrap_f1([e.target for e in examples], [a.value for a in answers], self.labels, seed, groups)
+        return {"accuracy": clustered_wilson(right, groups), **({"f1_macro": f1} if f1 else {})}

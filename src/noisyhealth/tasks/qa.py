@@ -83,5 +83,5 @@ class QuestionAnswer:
     def intervals(self, examples: Sequence[Example], answers: Sequence[Answer], seed: int) -> dict[str, Interval]:
         """Return a bootstrap's interval of ROUGE-L, where it has one."""
         each = overlap.rouge_l_each([e.target for e in examples], [a.value for a in answers])
-        found = bootstrap_mean(each, seed)
+        found = bootstrap_mean(each, seed, [e.group for e in examples])
         return {"rougeL": found} if found else {}
