@@ -25,7 +25,7 @@ demo: $(STAMP) ## run the whole study on the sample texts with the embedded weig
 	$(BIN)/python run.py experiment=demo
 	$(BIN)/python analyze.py study=demo
 	@echo
-	@echo "Report:  reports/demo/"
+	@echo "Report:  reports/demo/index.html"
 	@echo "MLflow:  make ui, then open http://127.0.0.1:5000 and the experiment \"demo\""
 
 check: $(STAMP) ## format, lint, types, direction of imports

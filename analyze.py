@@ -6,7 +6,7 @@ python analyze.py study=demo
 import sys
 from pathlib import Path
 
-from noisyhealth.report import main
+from noisyhealth.report.analyse import main
 
 if __name__ == "__main__":
     sys.exit(main(Path(__file__).parent / "conf"))

@@ -135,6 +135,7 @@ def _rows(
     ):
         yield {
             "id": example.id,
+            "group": example.group,
             "version": version,
             "text": query.text,
             "question": query.question,

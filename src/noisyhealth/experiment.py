@@ -201,6 +201,8 @@ def _tags(cell: Cell, asked: Asked, key: str) -> dict[str, str]:
         "homophones": str(cell.resolved["homophones"]["_target_"]).rpartition(".")[2],
         "headline": cell.task.headline,
         "scenarios": ",".join(cell.task.scenarios),
+        "labels": json.dumps(list(cell.task.labels), ensure_ascii=False),
+        "field": cell.field,
         "cell_key": key,
         "data_hash": asked.build.hash,
         "code_hash": version.of(),

@@ -13,6 +13,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import requests
 from filelock import FileLock
@@ -231,6 +232,24 @@ class Store:
     def _read(self, run: str) -> Run:
         with uninterrupted():
             return self.client.get_run(run)
+
+    def artifact(self, run: Run, name: str, scratch: Path) -> Path:
+        """Return where a file of a run lies on this machine; from a server it is fetched into `scratch` first.
+
+        Raises StoreError when it is not there.
+        """
+        from mlflow import MlflowException
+        from mlflow.artifacts import download_artifacts
+
+        here = urlsplit(run.info.artifact_uri).scheme in ("", "file")
+        to = None if here else str(scratch / str(run.info.run_id))
+        try:
+            found = Path(download_artifacts(f"{run.info.artifact_uri}/{name}", dst_path=to, tracking_uri=self.uri))
+        except (MlflowException, OSError) as error:
+            raise StoreError(f"run {run.info.run_id} has no file {name}: {error}") from error
+        if not found.is_file():
+            raise StoreError(f"run {run.info.run_id} has no file {name} at {found}: was its folder moved or deleted?")
+        return found
 
     def runs(self, query: str = "") -> list[Run]:
         """Return all runs of the study that a query finds, however many."""

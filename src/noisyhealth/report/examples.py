@@ -1,0 +1,181 @@
+"""What the single answers of a study say: the change of every score and its uncertainty, and flips."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from noisyhealth.analysis import paired
+from noisyhealth.analysis.flips import flip_counts, flips
+from noisyhealth.analysis.impact import Category
+from noisyhealth.analysis.intervals import Interval
+from noisyhealth.analysis.trend import improvement
+from noisyhealth.errors import DataError
+from noisyhealth.report.answers import PLACE, CellAnswers, Reader
+from noisyhealth.report.items import Items
+from noisyhealth.report.kept import Writer
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow.entities import Run
+
+    from noisyhealth.analysis.paired import Change
+    from noisyhealth.tracking.store import Store
+
+SHOWN = 200
+"""The most examples of a task that a page shows."""
+
+_PAGE = 12_000_000  # bytes of examples in a page
+_SAME = 1e-9  # a score and the same score computed again
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What all answers say.
+
+    `changes`: a row a scenario; `flips`: a row a cell; `items`: a row an answer to a disturbed text, as
+    `analysis.medical` takes it; `shown`: the examples for the page; `doubts`: what does not fit together, in sentences.
+    """
+
+    changes: pd.DataFrame
+    flips: pd.DataFrame
+    items: pd.DataFrame
+    shown: Items
+    doubts: tuple[str, ...]
+
+    def of(self, weights: str) -> Examples:
+        """Return the same with the rows of one set of weights."""
+        changes, flipped, items = (_own(frame, weights) for frame in (self.changes, self.flips, self.items))
+        return replace(self, changes=changes, flips=flipped, items=items)
+
+
+def read(store: Store, runs: Sequence[Run], folder: Path, scratch: Path, *, seed: int) -> Examples:
+    """Return what the answers of all disturbed cells say, and write them to `folder`.
+
+    Raises StoreError for files that cannot be read, DataError where a run's logged score is not that of its answers.
+    """
+    import pandas as pd
+    from tqdm import tqdm
+
+    changes: list[dict[str, Any]] = []
+    flipped: list[dict[str, Any]] = []
+    parts: list[_Part] = []
+    clean: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
+    with Writer(folder, SHOWN) as writer:
+        total = sum(run.data.tags["perturb"] != "none" for run in runs)
+        for cell in tqdm(Reader(store, scratch).cells(runs), "reading answers", total, disable=None, leave=False):
+            pairs = _pairs(cell)
+            found = flips(pairs.clean, pairs.disturbed, pairs.clean_right, pairs.disturbed_right)
+            changes += _changes(cell, pairs, seed)
+            flipped.append(_flips(cell, found))
+            parts.append(_part(cell))
+            answered = clean.setdefault(cell.place[:3], {})
+            answered.setdefault(tuple(cell.clean.values), []).append(cell.run.info.run_id)
+            writer.add(cell, found)
+    return Examples(pd.DataFrame(changes), pd.DataFrame(flipped), _items(parts), writer.items(_PAGE), _doubts(clean))
+
+
+def _own(frame: pd.DataFrame, weights: str) -> pd.DataFrame:
+    return frame[frame["weights"] == weights]
+
+
+def _pairs(cell: CellAnswers) -> paired.Pairs:
+    return paired.Pairs(
+        targets=cell.texts.targets.tolist(),
+        clean=cell.clean.values.tolist(),
+        disturbed=cell.disturbed.values.tolist(),
+        clean_right=cell.clean.right.tolist(),
+        disturbed_right=cell.disturbed.right.tolist(),
+        groups=cell.texts.groups.tolist(),
+        labels=json.loads(cell.run.data.tags["labels"]),
+    )
+
+
+def _changes(cell: CellAnswers, pairs: paired.Pairs, seed: int) -> Iterator[dict[str, Any]]:
+    tags, metrics = cell.run.data.tags, cell.run.data.metrics
+    for name, change in paired.changes(pairs, tags["scenarios"].split(","), seed=seed).items():
+        for logged, again in ((metrics[name], change.disturbed), (metrics[f"clean/{name}"], change.clean)):
+            if again is not None and abs(logged - again) > _SAME:
+                raise DataError(
+                    f"run {cell.run.info.run_id} ({cell.run.info.run_name}) logged {name} {logged}, its answers give "
+                    f"{again}: metrics or predictions.parquet were changed; run the cell again in a new study"
+                )
+        yield {**dict(zip(PLACE, cell.place, strict=True)), "score_name": name, **_row(change)}
+
+
+def _row(change: Change) -> dict[str, Any]:
+    shares = change.categories or {}
+    return {
+        "independent": change.groups,
+        **_ends("baseline", change.clean_interval),
+        **_ends("value", change.disturbed_interval),
+        **_ends("change", change.relative_interval),
+        **{f"{one}_probability": shares.get(one) for one in Category if one != Category.UNDEFINED},
+        **{"p": change.p, "method": change.method, "note": change.note},
+    }
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
+    return {f"{name}_{end}": getattr(interval, end) if interval else None for end in ("low", "high")}
+
+
+def _flips(cell: CellAnswers, found: Any) -> dict[str, Any]:
+    better = improvement(cell.disturbed.right - cell.clean.right)
+    place = dict(zip(PLACE, cell.place, strict=True))
+    counts = {name.replace(" ", "_"): count for name, count in flip_counts(found).items()}
+    unread = int((cell.disturbed.outcomes != "scored").sum())
+    told = {"mean_change": better.mean, "better_p": better.p, "note": better.note}
+    return {**place, "n": len(found), **counts, "unread": unread, **told}
+
+
+def _part(cell: CellAnswers) -> _Part:
+    texts = cell.texts
+    medical = np.where(texts.edited > 0, texts.medical, np.nan)  # without an edit there is no share
+    return _Part(cell.place, texts.ids, texts.groups, cell.clean.right, cell.disturbed.right, texts.edited, medical)
+
+
+def _doubts(clean: Mapping[tuple[str, ...], Mapping[tuple[str, ...], Sequence[str]]]) -> tuple[str, ...]:
+    return tuple(
+        f"{task} · {model} (weights {weights}): its cells do not have the same answers to the clean texts "
+        f"({', '.join(f'{len(runs)} runs like {runs[0]}' for runs in answers.values())})"
+        for (weights, task, model), answers in clean.items()
+        if len(answers) > 1
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The numbers of one cell."""
+
+    place: tuple[str, str, str, str, str]
+    ids: Any
+    groups: Any
+    clean_right: Any
+    right: Any
+    edits: Any
+    medical: Any
+
+
+def _items(parts: Sequence[_Part]) -> pd.DataFrame:
+    """Return one row an answer; names are categories, so that a million rows stay small."""
+    import pandas as pd
+
+    sizes = [len(part.ids) for part in parts]
+    frame = {}
+    for at, name in enumerate(PLACE):
+        values = list(dict.fromkeys(part.place[at] for part in parts))
+        codes = np.repeat([values.index(part.place[at]) for part in parts], sizes)
+        frame[name] = pd.Categorical.from_codes(codes, categories=pd.Index(values))
+    for name in ("id", "group"):
+        known: dict[str, int] = {}
+        column = "ids" if name == "id" else "groups"
+        each = [[known.setdefault(str(one), len(known)) for one in getattr(part, column)] for part in parts]
+        codes = np.concatenate(each)
+        frame[name] = pd.Categorical.from_codes(codes, categories=pd.Index(list(known)))
+    numbers = ("clean_right", "right", "edits", "medical")
+    return pd.DataFrame({**frame, **{name: np.concatenate([getattr(p, name) for p in parts]) for name in numbers}})

@@ -1,0 +1,168 @@
+"""Which runs of a study a report rests on, and the frame of their scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from noisyhealth.analysis import completeness, impact
+from noisyhealth.analysis.completeness import CellRun
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow.entities import Run
+
+_ORDER = {
+    "task": ("sentiment", "condition", "qa"),
+    "perturb": ("none", "typo", "homophone", "redact"),
+    "level": ("none", "low", "mid", "high"),
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The runs that count, and what is said of each that does not."""
+
+    runs: tuple[Run, ...]
+    left_out: tuple[str, ...]
+
+
+def cell_run(run: Run) -> CellRun:
+    """Return what completeness is judged by."""
+    tags = run.data.tags
+    return CellRun(
+        run=run.info.run_id,
+        task=tags["task"],
+        part=tags["model"],
+        model=tags["answered_by"],
+        weights=tags["weights"],
+        perturb=tags["perturb"],
+        level=tags["level"],
+        status=run.info.status,
+        examples=tags["data_hash"],
+        code=tags["code_hash"],
+        begun=run.info.start_time,
+    )
+
+
+def choose(runs: Sequence[Run]) -> Chosen:
+    """Return, of the finished runs, the newest of each cell on the examples that most cells of its task have.
+
+    Cells on other examples cannot be compared; where two sets have as many runs, the later one counts.
+    """
+    finished = sorted(
+        (run for run in runs if run.info.status == completeness.FINISHED), key=lambda run: run.info.start_time
+    )
+    newest = {cell_run(run).place: run for run in finished}
+    latest = [run for run in finished if newest[cell_run(run).place] is run]
+    examples = _examples(latest)
+    kept = [run for run in latest if run.data.tags["data_hash"] == examples[_group(run)]]
+    return Chosen(tuple(kept), tuple(_left_out(finished, latest, kept)))
+
+
+def _examples(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
+    """Return the hash of the examples that most runs of each weights and task have."""
+    counts = Counter((*_group(run), run.data.tags["data_hash"]) for run in runs)
+    chosen: dict[tuple[str, str], str] = {}
+    for weights, task, data in counts:
+        held = chosen.get((weights, task))
+        if held is None or counts[weights, task, data] >= counts[weights, task, held]:
+            chosen[weights, task] = data
+    return chosen
+
+
+def _group(run: Run) -> tuple[str, str]:
+    return run.data.tags["weights"], run.data.tags["task"]
+
+
+def _left_out(finished: Sequence[Run], latest: Sequence[Run], kept: Sequence[Run]) -> Iterator[str]:
+    if older := len(finished) - len(latest):
+        yield f"{older} runs are older than another of the same cell and left out"
+    for run in latest:
+        if all(run is not one for one in kept):
+            name = f"{run.info.run_name} ({run.info.run_id})"
+            yield f"{name} is on other examples than most cells of its task: left out"
+
+
+def in_order(runs: Sequence[Run]) -> list[Run]:
+    """Return runs in the order of tables: weights, task, model, perturbation, level, the study's own first."""
+    return sorted(runs, key=_rank)
+
+
+def _rank(run: Run) -> tuple[object, ...]:
+    tags = run.data.tags
+    place = [(_at(name, tags[name]), tags[name]) for name in ("task", "perturb", "level")]
+    return tags["weights"], place[0], tags["answered_by"], place[1], place[2]
+
+
+def _at(name: str, value: str) -> int:
+    order = _ORDER[name]
+    return order.index(value) if value in order else len(order)
+
+
+def scores(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return one row a scenario: a score of a cell on disturbed texts beside the same on clean ones."""
+    import pandas as pd
+
+    rows = [row for run in in_order(runs) for row in _rows(run)]
+    columns = [*impact.KEY, "n", "value", "baseline", "change", "category", "unread", "run_id", "data_hash", "rate"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _rows(run: Run) -> Iterator[dict[str, Any]]:
+    tags, metrics = run.data.tags, run.data.metrics
+    if tags["perturb"] == "none":
+        return
+    shared: dict[str, Any] = {
+        **{key: tags[key] for key in ("task", "weights", "perturb", "level", "data_hash")},
+        # Two models may play one part ("gpt"): a row is of one of them.
+        "model": tags["answered_by"],
+        "n": int(metrics["n"]),
+        "unread": int(metrics["n"] - metrics["outcome/scored"]),
+        "run_id": run.info.run_id,
+        "rate": float(run.data.params["rate"]),
+    }
+    for name in tags["scenarios"].split(","):
+        value, baseline = metrics[name], metrics[f"clean/{name}"]
+        found = {"change": impact.change(value, baseline), "category": str(impact.category(value, baseline))}
+        yield {**shared, "score_name": name, "value": value, "baseline": baseline, **found}
+
+
+def doses(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return what each disturbance really was: means over the texts of its cells, a row a task, kind and level."""
+    import pandas as pd
+
+    names = ("dose/edits", "dose/words", "dose/valid_words", "dose/characters", "dose/medical")
+    rows = [
+        {
+            **{key: run.data.tags[key] for key in ("weights", "task", "perturb", "level")},
+            "rate": float(run.data.params["rate"]),
+            "n": int(run.data.metrics["n"]),
+            **{name.removeprefix("dose/"): run.data.metrics[name] for name in names},
+        }
+        for run in in_order(runs)
+        if run.data.tags["perturb"] != "none"
+    ]
+    table = pd.DataFrame(rows).drop_duplicates()
+    return table.rename(columns={one: f"{one}_share" for one in ("words", "valid_words", "characters", "medical")})
+
+
+def listed(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return the runs that a report rests on, with what tells them apart."""
+    import pandas as pd
+
+    rows = [
+        {
+            "run_id": run.info.run_id,
+            **{key: run.data.tags[key] for key in ("weights", "task")},
+            "model": run.data.tags["answered_by"],
+            **{key: run.data.tags[key] for key in ("perturb", "level")},
+            "n": int(run.data.metrics["n"]),
+            "started": pd.Timestamp(run.info.start_time, unit="ms").isoformat(timespec="seconds"),
+            **{key: run.data.tags.get(key, "") for key in ("cell_key", "data_hash", "code_hash", "git_commit")},
+        }
+        for run in in_order(runs)
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,136 @@
+"""RQ2: which dimension of the study matters, and by which of its levels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from noisyhealth.analysis import trend
+from noisyhealth.analysis.anova import AnovaResult, PairedT, Term, WithinResult, anova, anova_within
+from noisyhealth.analysis.inference import FACTORS, FriedmanResult, Pair, friedman
+from noisyhealth.report.figures.drops import drops
+from noisyhealth.report.outline import Section, Table
+from noisyhealth.report.sections.frames import p_text, pairs, rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WORDS = {"perturb": "perturbations", "model": "models", "task": "tasks", "level": "levels"}
+_FRIEDMAN = (
+    "Friedman's test of the relative change. A block is one combination of every other dimension and the score (over "
+    "tasks the scores of a task are averaged first); incomplete blocks lack a value and are left out. q: chi-squared "
+    "with df; w: Kendall's W, 0 (no agreement of the blocks) to 1; size, its word: none below .1, small below .3, "
+    "medium below .5, else large."
+)
+_CONOVER = (
+    "Conover's test of each pair after Friedman's, p with Bonferroni's correction. difference: mean rank of the first"
+    " less that of the second; a higher rank is less harm. effect: r of the contrast, t / sqrt(t² + df); size by the "
+    "rule above (Cohen)."
+)
+_ANOVA = (
+    "Repeated-measures ANOVA of the relative change over the same blocks. p is Greenhouse-Geisser's where Mauchly's "
+    "test rejects sphericity (or cannot be made), p_by says which; eta: generalised eta squared. Scores are hardly "
+    "normal: Friedman's test does not ask for that."
+)
+_PAIRED = "Paired t tests over the blocks, p with Bonferroni's correction; d: Cohen's d_z."
+_WITHIN = (
+    "All dimensions at once: a subject is one score of one task. eta: partial eta squared. The p values are not "
+    "corrected where sphericity fails."
+)
+_TREND = (
+    "Page's test within texts over clean, low, mid, high: p is two-sided, p_falls one-sided for a falling score; "
+    "constant: texts that score alike at all levels and say nothing. p_falls_holm corrected for all rows."
+)
+
+
+def section(weights: str, scores: pd.DataFrame, items: pd.DataFrame) -> Section:
+    """Return the section of one set of weights; both frames are of it alone."""
+    tests = [friedman(scores, factor) for factor in FACTORS]
+    variances = [anova(scores, factor) for factor in FACTORS]
+    within, trends = anova_within(scores), _trends(items)
+    return Section(
+        title=f"What matters: disturbance, level, model or task? (RQ2, weights: {weights})",
+        sentences=(*map(_sentence, tests), *_dose(trends)),
+        figures=drops(scores),
+        tables=(
+            Table(f"friedman_{weights}", "Friedman's test over each dimension", _friedman(tests), _FRIEDMAN),
+            Table(f"conover_{weights}", "Pairs after Friedman's test", _pairs(tests, Pair), _CONOVER),
+            Table(f"anova_{weights}", "Repeated-measures ANOVA over each dimension", _anova(variances), _ANOVA),
+            Table(f"t_tests_{weights}", "Pairs after the ANOVA", _pairs(variances, PairedT), _PAIRED),
+            Table(f"anova_within_{weights}", "ANOVA over several dimensions at once", _within(within), _note(within)),
+            Table(f"trend_{weights}", "Do answers get worse level by level?", trends, _TREND),
+        ),
+    )
+
+
+def _friedman(tests: list[FriedmanResult]) -> pd.DataFrame:
+    return rows(tests, ("factor", "blocks", "incomplete", "q", "df", "p", "w", "size", "note"))
+
+
+def _pairs(tests: list[FriedmanResult] | list[AnovaResult], kind: type) -> pd.DataFrame:
+    return pairs({test.factor: test.pairs for test in tests}, kind)
+
+
+def _anova(tests: list[AnovaResult]) -> pd.DataFrame:
+    names = (
+        "factor",
+        "blocks",
+        "incomplete",
+        "f",
+        "df1",
+        "df2",
+        "p",
+        "p_by",
+        "eta",
+        "p_uncorrected",
+        "p_gg",
+        "epsilon",
+    )
+    return rows(tests, (*names, "mauchly_w", "mauchly_p", "note"))
+
+
+def _within(found: WithinResult) -> pd.DataFrame:
+    return rows(found.terms, Term.__slots__).rename(columns={"name": "term"})
+
+
+def _note(found: WithinResult) -> str:
+    subjects = f"{found.subjects} subjects, {found.incomplete} more lack a value and are left out."
+    return " ".join([_WITHIN, subjects, f"{found.note}." if found.note else ""]).strip()
+
+
+def _trends(items: pd.DataFrame) -> pd.DataFrame:
+    """Return Page's test of each task, model and perturbation."""
+    import pandas as pd
+
+    from noisyhealth.report.sections.robustness import holm
+
+    listed = []
+    by = ["task", "model", "perturb"]
+    for key, part in items.groupby(by, observed=True, sort=False):
+        wide = part.pivot(index="id", columns="level", values="right").dropna(axis=1, how="all")
+        levels = [str(level) for level in part["level"].unique()]
+        clean = part.drop_duplicates("id").set_index("id")["clean_right"].reindex(wide.index)
+        found = trend.trend(pd.concat([clean, wide[levels]], axis=1).to_numpy())
+        numbers = {name: getattr(found, name) for name in trend.TrendResult.__slots__}
+        listed.append({**dict(zip(by, map(str, key), strict=True)), "levels": " < ".join(levels), **numbers})
+    table = pd.DataFrame(listed)
+    table.insert(list(table.columns).index("p_falls") + 1, "p_falls_holm", holm(table["p_falls"]))
+    return table
+
+
+def _sentence(test: FriedmanResult) -> str:
+    if test.p is None or not test.mean_ranks:
+        return f"Whether {_WORDS[test.factor]} differ cannot be tested: {test.note}."
+    least = min(test.mean_ranks, key=lambda level: (test.mean_ranks or {})[level])
+    differ = "differ" if test.p < 0.05 else "do not differ by more than chance"
+    numbers = f"χ²({test.df}) = {test.q:.2f}, {p_text(test.p)}, W = {test.w:.2f} ({test.size}), {test.blocks} blocks"
+    harm = f"; {least} is harmed most" if test.factor in ("model", "task") else f"; {least} harms most"
+    return f"{_WORDS[test.factor].capitalize()} {differ} (Friedman's {numbers}){harm if test.p < 0.05 else ''}."
+
+
+def _dose(trends: pd.DataFrame) -> tuple[str, ...]:
+    falls = trends[trends["p_falls_holm"] < 0.05]
+    tested = int(trends["p_falls"].notna().sum())
+    return (
+        f"In {len(falls)} of {tested} tested combinations of task, model and perturbation the answers get worse from "
+        "level to level within the same texts (Page's test, p < .05 after Holm's correction).",
+    )

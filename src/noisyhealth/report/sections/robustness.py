@@ -1,0 +1,179 @@
+"""RQ1: what the disturbances did to the scores."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from noisyhealth.analysis import impact
+from noisyhealth.analysis.association import association
+from noisyhealth.analysis.inference import FACTORS
+from noisyhealth.report.figures.categories import categories
+from noisyhealth.report.figures.dose import dose
+from noisyhealth.report.figures.heatmap import heatmap
+from noisyhealth.report.outline import Section, Table
+from noisyhealth.report.sections.frames import p_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from noisyhealth.report.examples import Examples
+
+_CELL = ["task", "model", "perturb", "level"]
+_CATEGORIES = (
+    "Categories of the change relative to the clean score: increase (better), stable (down by less than 5 %), "
+    "decrease (by 5 to 50 %), catastrophic (by half or more); undefined has a clean score of 0. n: scenarios, each a "
+    "score of a cell."
+)
+_CHI = (
+    "Pearson's chi-squared test. v is Cramér's V, 0 (none) to 1 (full association); least_expected the smallest "
+    "number expected in a field: below 5, p is from 9,999 permutations. Scores of one cell come from the same "
+    "replies, so p is smaller than it should be; the study counts them in the same way."
+)
+_CHANGES = (
+    "n texts, of which as many as `independent` says share no patient or note. value, baseline and change (a fraction"
+    " of the baseline) with 95 % intervals (BCa bootstrap over texts). The probabilities are shares of 4,999 paired "
+    "resamples of the texts in each category: a category with less than .95 could as well be its neighbour. p: exact "
+    "McNemar test for accuracy, else paired bootstrap, of no change; p_holm corrected for all rows of this table."
+)
+_FLIPS = (
+    "What became of the answers, of n: right to wrong, wrong to right, wrong to another wrong one. For free answers: "
+    "a lower ROUGE-L, a higher one, another answer with the same. unread: replies that hold no answer, counted as "
+    "wrong. better_p: one-sided sign-flip test that the texts' scores rose beyond what redrawing the disturbance "
+    "would do; better_p_holm corrected for all rows."
+)
+_DOSE = (
+    "Means over the texts: edited words, their share of all words, of the words that may be edited, of the "
+    "characters; how many of the edited words are medical terms."
+)
+
+
+def section(
+    weights: str, scores: pd.DataFrame, examples: Examples, doses: pd.DataFrame, headlines: Mapping[str, str]
+) -> Section:
+    """Return the section of one set of weights; all frames are of it alone."""
+    changed, flips = changes(scores, examples.changes), _flips(examples.flips)
+    return Section(
+        title=f"How much do answers suffer? (RQ1, weights: {weights})",
+        sentences=_sentences(changed, flips),
+        figures=(*dose(changed, headlines), *heatmap(changed, headlines), *categories(scores)),
+        tables=(
+            *_categories(weights, scores),
+            Table(f"chi_squared_{weights}", "Categories against each dimension", _associations(scores), _CHI),
+            Table(f"changes_{weights}", "Every scenario", changed.drop(columns=["weights", "data_hash"]), _CHANGES),
+            Table(f"flips_{weights}", "Answers that changed", flips.drop(columns=["weights"]), _FLIPS),
+            Table(f"doses_{weights}", "What the disturbances really were", doses.drop(columns=["weights"]), _DOSE),
+        ),
+    )
+
+
+def changes(scores: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame of scores with intervals, probabilities and p values beside each row."""
+    table = scores.merge(found, on=list(impact.KEY), how="left", validate="one_to_one")
+    table["p_holm"] = holm(table["p"])
+    return table
+
+
+def holm(p: pd.Series) -> list[float | None]:
+    """Return p values corrected by Holm's method (1979); None stays None and is not counted.
+
+    >>> import pandas as pd
+    >>> holm(pd.Series([0.01, None, 0.04]))
+    [0.02, None, 0.04]
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    there = p.dropna().astype(float)
+    corrected = dict(zip(there.index, multipletests(there, method="holm")[1], strict=True)) if len(there) else {}
+    return [float(corrected[at]) if at in corrected else None for at in p.index]
+
+
+def _categories(weights: str, scores: pd.DataFrame) -> tuple[Table, ...]:
+    groups: tuple[list[str], ...] = (
+        [],
+        ["model", "task"],
+        ["perturb", "level"],
+        ["model"],
+        ["task"],
+        ["perturb"],
+        ["level"],
+    )
+    return tuple(
+        Table(
+            "_".join(["categories", *(["by"] if by else []), *by, weights]),
+            f"Scenarios by category, {' and '.join(by) or 'all'}",
+            impact.category_table(scores, ["weights", *by]).drop(columns=["weights"]),
+            _CATEGORIES,
+        )
+        for by in groups
+    )
+
+
+def _associations(scores: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    found = [association(scores, factor) for factor in FACTORS]
+    columns = ("factor", "n", "undefined", "chi2", "df", "p", "method", "v")
+    return pd.DataFrame(
+        [
+            {
+                **{name: getattr(one, name) for name in columns},
+                "least_expected": min((number for row in one.expected for number in row), default=None),
+                "note": "; ".join([*(f"no {name}" for name in one.dropped), *([one.note] if one.note else [])]),
+            }
+            for one in found
+        ]
+    )
+
+
+def _flips(flips: pd.DataFrame) -> pd.DataFrame:
+    at = list(flips.columns).index("better_p") + 1
+    table = flips.copy()
+    table.insert(at, "better_p_holm", holm(table["better_p"]))
+    return table
+
+
+def _sentences(changed: pd.DataFrame, flips: pd.DataFrame) -> tuple[str, ...]:
+    lost = changed[changed["category"] == "catastrophic"]
+    sure = int((lost["catastrophic_probability"] >= 0.95).sum())
+    shown = int((changed["p_holm"] < 0.05).sum())
+    tested = int(changed["p"].notna().sum())
+    better = flips[flips["better_p_holm"] < 0.05]
+    told = [
+        f"{shown} of {tested} tested scenarios changed by more than chance (p < .05 after Holm's correction; "
+        f"{len(changed) - tested} could not be tested, the notes say why).",
+    ]
+    if len(lost):
+        told.append(
+            f"{len(lost)} scenarios dropped catastrophically; {sure} of them stay catastrophic in at least 95 % of the "
+            "resamples of their texts."
+        )
+    told.append(
+        "No cell got better beyond what redrawing its disturbance would do."
+        if better.empty
+        else f"{len(better)} cells got better beyond what redrawing their disturbance would do: {_cells(better)}."
+    )
+    return (*told, *_worst(changed))
+
+
+def _worst(changed: pd.DataFrame) -> tuple[str, ...]:
+    fallen = changed[changed["change"] < 0]
+    if fallen.empty:
+        return ()
+    worst = fallen.iloc[int(fallen["change"].astype(float).argmin())]
+    place = " · ".join(worst[name] for name in _CELL)
+    return (
+        f"The deepest drop: {worst['score_name']} of {place}, from {worst['baseline']:.3f} to {worst['value']:.3f} on "
+        f"{worst['n']} texts ({worst['change']:+.1%}, {p_text(_known(worst['p_holm']))} after Holm's correction).",
+    )
+
+
+def _known(p: float) -> float | None:
+    return None if math.isnan(p) else p  # NaN where a column of floats has a gap
+
+
+def _cells(rows: pd.DataFrame) -> str:
+    names = [" · ".join(row) for row in rows[_CELL].astype(str).itertuples(index=False, name=None)]
+    return "; ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,25 @@
+"""A report on the terminal: its summary, and the tables that the study has."""
+
+from __future__ import annotations
+
+from noisyhealth.report.outline import Report, Table
+from noisyhealth.report.rounding import rounded
+
+_SHOWN = ("categories_by_model_task_", "categories_by_perturb_level_", "chi_squared", "friedman", "conover")
+
+
+def report(told: Report) -> None:
+    """Print what a report says, each table under what is wrong with the study; all tables are on its page."""
+    for section in told.sections:
+        tables = [table for table in section.tables if table.name.startswith(_SHOWN)]
+        for table in tables:
+            _table(table, told.warning)
+        if section.sentences:
+            print("", section.title, *(f"- {sentence}" for sentence in section.sentences), sep="\n")
+    print("", *([told.warning] if told.warning else []), *told.summary, sep="\n")
+
+
+def _table(table: Table, warning: str) -> None:
+    shown = rounded(table.frame)
+    print("", *([warning] if warning else []), table.title, sep="\n")
+    print(shown.to_string(index=False) if len(shown) else "(no rows)")

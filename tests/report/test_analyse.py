@@ -1,0 +1,290 @@
+"""The whole report on a study with invented answers, from a real MLflow store to files, page and MLflow again."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from invented import CLOSED, Cell, Condition, Texts, make, store_in, write
+
+from noisyhealth.errors import DataError, StoreError
+from noisyhealth.metrics import classification
+from noisyhealth.report.analyse import Options, analyse
+from noisyhealth.tracking.store import Store
+
+pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")
+
+TABLES = (
+    *("categories", "categories_by_model_task", "categories_by_perturb_level"),
+    *(f"categories_by_{name}" for name in ("model", "task", "perturb", "level")),
+    *("chi_squared", "changes", "flips", "doses"),
+    *("friedman", "conover", "anova", "t_tests", "anova_within", "trend"),
+    *("medical_bins", "medical_mixed", "medical_spearman"),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("report")
+
+
+@pytest.fixture(scope="module")
+def study(folder: Path) -> Store:
+    """90 runs of 40 examples."""
+    store = store_in(folder, "whole")
+    make(store, folder / "scratch", models=3, examples=40)
+    return store
+
+
+@pytest.fixture(scope="module")
+def out(study: Store, folder: Path) -> Path:
+    analyse(study, Options(folder / "out", {}))
+    return folder / "out"
+
+
+def small(store: Store, folder: Path, weights: str = "invented", models: tuple[str, ...] = ("a",)) -> list[str]:
+    """Four cells a model of one task: clean texts and three levels."""
+    rng = np.random.default_rng(1)
+    texts = Texts("sentiment", np.array(["health", "notess", "wordss"]), 12, rng)
+    ids = []
+    for model in models:
+        clean = texts.answers(0.0, 0, rng)
+        ids.append(write(store, folder, Cell(texts, model, weights, Condition("none", "none", 0.0), clean, clean)))
+        for level, rate in (("low", 0.1), ("mid", 0.3), ("high", 0.5)):
+            given = texts.answers(rate, 0, rng)
+            ids.append(
+                write(store, folder, Cell(texts, model, weights, Condition("redact", level, rate), clean, given))
+            )
+    return ids
+
+
+def table(out: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(out / "tables" / f"{name}_invented.csv")
+
+
+def test_every_table_is_written_as_csv_latex_and_markdown(out: Path) -> None:
+    names = {f"{name}_invented" for name in TABLES} | {"runs"}
+    assert {path.stem for path in (out / "tables").iterdir()} == names
+    for name in names:
+        frame = pd.read_csv(out / "tables" / f"{name}.csv")
+        assert len(frame), name
+        markdown = (out / "tables" / f"{name}.md").read_text().splitlines()
+        assert sum(line.startswith("|") for line in markdown) == len(frame) + 2, name
+        latex = (out / "tables" / f"{name}.tex").read_text()
+        assert latex.count(r" \\") >= len(frame), name
+        assert not re.search(r"(?<!\\)[%#_]", latex.partition(r"\label")[2].partition("}")[2]), name
+
+
+def test_every_figure_is_written_as_png_and_svg(out: Path) -> None:
+    names = {path.stem for path in (out / "figures").glob("*.svg")}
+    assert {name.partition("_")[0] for name in names} == {"dose", "heatmap", "categories", "drops", "medical"}
+    assert names == {path.stem for path in (out / "figures").glob("*.png")}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (out / "figures").glob("*.png"))
+
+
+def test_no_table_has_a_p_of_0_or_a_number_that_is_none(out: Path) -> None:
+    for path in (out / "tables").glob("*.csv"):
+        frame = pd.read_csv(path)
+        for name in frame.columns:
+            if name != "p_by" and (name == "p" or name.startswith("p_") or name.endswith("_p")):
+                assert (frame[name].dropna() > 0).all(), (path.name, name)
+                assert (frame[name].dropna() <= 1).all(), (path.name, name)
+        assert not np.isinf(frame.select_dtypes("number")).any(axis=None), path.name
+
+
+def test_the_same_runs_give_the_same_report_byte_by_byte(study: Store, out: Path, folder: Path) -> None:
+    analyse(study, Options(folder / "again", {}, log=False))
+    first = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    again = folder / "again"
+    assert {path.relative_to(again): path.read_bytes() for path in again.rglob("*") if path.is_file()} == first
+
+
+def test_every_score_follows_from_the_answers_beside_it(out: Path) -> None:
+    answers = pd.read_parquet(out / "answers.parquet")
+    changes = table(out, "changes")
+    labels = {"sentiment": ["positive", "negative"], "condition": ["neoplasm", "digestive", "cardiovascular"]}
+    by = ["task", "model", "perturb", "level"]
+    groups = dict(iter(answers.groupby(by)))
+    assert len(changes) == 27 * (4 + 4 + 1)
+    for row in changes.itertuples():
+        for value, place in ((row.value, (row.perturb, row.level)), (row.baseline, ("none", "none"))):
+            part = groups[row.task, row.model, *place]
+            if row.task == "qa":
+                assert part["right"].mean() == pytest.approx(value, abs=1e-9)
+            else:
+                found = classification.scores(list(part["target"]), list(part["value"]), labels[row.task])
+                assert found[row.score_name] == pytest.approx(value, abs=1e-12)
+
+
+def test_intervals_hold_their_score_and_probabilities_add_up(out: Path) -> None:
+    changes = table(out, "changes")
+    for name in ("baseline", "value", "change"):
+        there = changes.dropna(subset=[f"{name}_low"])
+        assert len(there) > 200
+        assert ((there[f"{name}_low"] <= there[name]) & (there[name] <= there[f"{name}_high"])).all()
+    names = [f"{name}_probability" for name in ("increase", "stable", "decrease", "catastrophic")]
+    assert changes[names].sum(axis=1).to_numpy() == pytest.approx(1)
+    likeliest = changes[names].idxmax(axis=1).str.removesuffix("_probability")
+    assert (likeliest == changes["category"]).mean() > 0.8
+    assert (changes["p_holm"] >= changes["p"]).all()
+
+
+def test_flips_are_those_of_the_answers(out: Path) -> None:
+    answers = pd.read_parquet(out / "answers.parquet")
+    by = ["task", "model", "perturb", "level"]
+    counted = answers[answers["flip"] != ""].groupby([*by, "flip"]).size().unstack(fill_value=0)
+    flips = table(out, "flips").set_index(by)
+    for name in ("right to wrong", "wrong to right", "wrong to other", "same"):
+        assert dict(flips[name.replace(" ", "_")]) == dict(counted[name].reindex(flips.index))
+    closed = answers[(answers["task"] == "sentiment") & (answers["perturb"] == "typo") & (answers["level"] == "high")]
+    clean = answers[(answers["task"] == "sentiment") & (answers["perturb"] == "none")].set_index(["model", "id"])[
+        "right"
+    ]
+    lost = closed[closed["flip"] == "right to wrong"]
+    assert len(lost)
+    assert (lost["right"] == 0).all()
+    assert all(clean[row.model, row.id] == 1 for row in lost.itertuples())
+
+
+def test_texts_are_kept_once_whoever_was_asked_and_their_edits_give_them(out: Path) -> None:
+    texts = pq.read_table(out / "texts.parquet").to_pylist()
+    assert len(texts) == 3 * 9 * 40
+    for row in texts:
+        text = row["text"]
+        for edit in reversed(json.loads(row["edits"])):
+            text = text[: edit["start"]] + edit["after"] + text[edit["start"] + len(edit["before"]) :]
+        assert text == row["disturbed"]
+
+
+def test_the_page_shows_the_examples_and_says_which(out: Path) -> None:
+    html = (out / "index.html").read_text()
+    assert "All 120 texts are shown." in html
+    assert len(html) < 15_000_000
+    scores = pd.read_csv(out / "scores.csv")
+    counts = scores["category"].value_counts()
+    assert f"{counts['decrease']} ({counts['decrease'] / 243:.1%}) decreased" in html
+
+
+def test_the_report_is_a_run_of_the_study_that_links_to_its_runs(study: Store, out: Path) -> None:
+    [run] = study.runs("tags.kind = 'analysis'")
+    assert run.info.status == "FINISHED"
+    assert run.data.params["runs"] == "90"
+    assert run.data.tags["complete"] == "true"
+    note = run.data.tags["mlflow.note.content"]
+    linked = re.findall(r"#/experiments/(\d+)/runs/(\w+)\)", note)
+    cells = {one.info.run_id for one in study.runs("tags.kind = 'cell'")}
+    assert len(cells) == 90
+    assert {experiment for experiment, _ in linked} == {study.experiment}
+    assert {one for _, one in linked} <= cells
+    assert len(linked) + int(re.findall(r"and (\d+) more", note)[0]) == 90
+    logged = study.artifact(run, "index.html", out)
+    assert logged.read_bytes() == (out / "index.html").read_bytes()
+    total = sum(run.data.metrics[f"invented/{name}"] for name in ("increase", "stable", "decrease", "catastrophic"))
+    assert total == 243
+
+
+@pytest.fixture
+def changed(folder: Path, request: pytest.FixtureRequest) -> tuple[Store, list[str], Path]:
+    """A small study of a test's own, its runs, and a folder for its report."""
+    store = store_in(folder, request.node.name)
+    return store, small(store, folder / "scratch"), folder / request.node.name
+
+
+def file_of(store: Store, run: str, name: str) -> Path:
+    return store.artifact(store.client.get_run(run), name, Path())
+
+
+def test_a_logged_score_that_is_not_that_of_the_answers_stops_the_report(
+    changed: tuple[Store, list[str], Path],
+) -> None:
+    store, runs, out = changed
+    path = file_of(store, runs[-1], "predictions.parquet")
+    rows = pq.read_table(path).to_pylist()
+    rows[-1]["right"] = 1 - rows[-1]["right"]
+    pq.write_table(pq.read_table(path).from_pylist(rows), path)
+    with pytest.raises(DataError, match=rf"run {runs[-1]}.*logged accuracy .*its answers give"):
+        analyse(store, Options(out, {}))
+    assert not (out / "index.html").exists()
+    assert not store.runs("tags.kind = 'analysis'")
+
+
+def test_a_run_without_its_files_is_named(changed: tuple[Store, list[str], Path]) -> None:
+    store, runs, out = changed
+    shutil.rmtree(file_of(store, runs[1], "variants.parquet").parent)
+    with pytest.raises(StoreError, match=rf"run {runs[1]} has no file predictions.parquet"):
+        analyse(store, Options(out, {}))
+
+
+def test_files_on_other_texts_than_each_other_are_named(changed: tuple[Store, list[str], Path]) -> None:
+    store, runs, out = changed
+    path = file_of(store, runs[2], "variants.parquet")
+    rows = pq.read_table(path).to_pylist()
+    pq.write_table(pq.read_table(path).from_pylist(rows[:-1]), path)
+    with pytest.raises(StoreError, match=rf"run {runs[2]}: .* not on the same texts"):
+        analyse(store, Options(out, {}))
+
+
+def test_a_study_that_is_not_whole_says_so_in_every_table(changed: tuple[Store, list[str], Path]) -> None:
+    store, _, out = changed
+    analyse(store, Options(out, {"level": ["low", "mid", "high", "top"]}, allow_incomplete=True))
+    told = "INCOMPLETE: 1 missing (see problems)"
+    for path in (out / "tables").iterdir():
+        if path.suffix == ".csv":
+            frame = pd.read_csv(path)
+            assert set(frame["incomplete"]) == ({told} if len(frame) else set()), path.name
+        else:
+            assert told in path.read_text(), path.name
+    assert told in (out / "index.html").read_text()
+    assert list(pd.read_csv(out / "tables" / "problems.csv")["problem"]) == ["missing"]
+    [run] = store.runs("tags.kind = 'analysis'")
+    assert run.data.tags["complete"] == "false"
+
+
+def test_weights_never_mix_in_a_table(changed: tuple[Store, list[str], Path], folder: Path) -> None:
+    store, _, out = changed
+    small(store, folder / "scratch", weights="others", models=("a", "b"))
+    analyse(store, Options(out, {}, allow_incomplete=True))
+    for weights, cells in (("invented", 3), ("others", 6)):
+        frame = pd.read_csv(out / "tables" / f"flips_{weights}.csv")
+        assert len(frame) == cells
+    html = (out / "index.html").read_text()
+    assert "weights: invented" in html
+    assert "weights: others" in html
+
+
+def test_cells_whose_clean_answers_differ_are_a_doubt_that_is_told(
+    folder: Path, request: pytest.FixtureRequest
+) -> None:
+    store, rng = store_in(folder, request.node.name), np.random.default_rng(2)
+    texts = Texts("sentiment", np.array(["health", "notess"]), 12, rng)
+    clean = texts.answers(0.0, 0, rng)
+    cell = Cell(texts, "a", "invented", Condition("none", "none", 0.0), clean, clean)
+    other = {**clean, "value": ["negative"] * 12, "right": [float(one == "negative") for one in texts.targets]}
+    write(store, folder / "scratch", cell)
+    for perturb, given in (("typo", clean), ("redact", other)):
+        write(store, folder / "scratch", replace(cell, condition=Condition(perturb, "low", 0.1), clean=given))
+    analyse(store, Options(folder / "doubt", {}))
+    assert "its cells do not have the same answers to the clean texts" in (folder / "doubt" / "index.html").read_text()
+
+
+@pytest.mark.slow
+def test_all_of_1200_runs_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, rng = store_in(folder, "many"), np.random.default_rng(3)
+    texts = Texts("sentiment", np.array(["health", "notess"]), 3, rng)
+    clean = texts.answers(0.0, 0, rng)
+    for model in range(400):
+        for level, rate in (("low", 0.1), ("mid", 0.3), ("high", 0.5)):
+            write(
+                store,
+                folder / "scratch",
+                Cell(texts, f"m{model}", "invented", Condition("typo", level, rate), clean, clean),
+            )
+    analyse(store, Options(folder / "many", {}, log=False))
+    assert "1200 runs, 4800 scenarios" in capsys.readouterr().out
+    assert len(pd.read_csv(folder / "many" / "tables" / "runs.csv")) == 1200
+    assert set(pd.read_csv(folder / "many" / "scores.csv")["score_name"]) == set(CLOSED)
