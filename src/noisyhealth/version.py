@@ -13,8 +13,8 @@ _ROOT = Path(__file__).parent
 _READERS = (
     *("report/", "sweep.py", "before.py", "jobs.py", "show.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
-    *("analysis/flips.py", "analysis/inference.py", "analysis/medical.py", "analysis/p_value.py"),
-    *("analysis/paired.py", "analysis/trend.py"),
+    *("analysis/flips.py", "analysis/inference.py", "analysis/medical.py", "analysis/mixed.py"),
+    *("analysis/p_value.py", "analysis/paired.py", "analysis/trend.py"),
 )
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 TABLES = (
     *("categories", "categories_by_model_task", "categories_by_perturb_level"),
     *(f"categories_by_{name}" for name in ("model", "task", "perturb", "level")),
-    *("chi_squared", "changes", "flips", "doses"),
+    *("chi_squared", "expected", "changes", "flips", "doses"),
     *("friedman", "conover", "anova", "t_tests", "anova_within", "trend"),
     *("medical_bins", "medical_mixed", "medical_spearman"),
 )

@@ -528,3 +528,11 @@ def test_text_stands_out_as_wcag_aa_asks(ink: str, grounds: tuple[str, ...]) -> 
         for ground in grounds:
             low, high = sorted((luminance(scheme[ink]), luminance(scheme[ground])))
             assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_a_table_of_more_than_a_thousand_rows_says_where_the_rest_is() -> None:
+    many = Table("many", "Many", pd.DataFrame({"n": range(1200)}))
+    html = written.render(Report("s", "", (), (Section("A", tables=(many,)),)), Items(""))
+    assert "They are the first of 1200; all are in tables/many.csv." in html
+    assert ">999<" in html
+    assert ">1000<" not in html

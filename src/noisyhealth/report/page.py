@@ -14,6 +14,7 @@ from noisyhealth.report.rounding import numeric, rounded, with_index
 
 _PARTS = Path(__file__).with_name("html")
 _LONG = 30  # rows of a table that are shown at once; more scroll in a box of their own
+_MOST = 1000  # rows of a table that a page has at all
 _PIXELS = 96  # a CSS inch
 
 
@@ -80,19 +81,24 @@ def picture(figure: Figure) -> Picture:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table as it is shown. `numbers`: which columns are set to the right; `long`: whether it scrolls in a box."""
+    """A table as it is shown. `numbers`: which columns are set to the right; `long`: whether it scrolls in a box.
+
+    `total`: rows that the table has; the page has the first 1,000 of them.
+    """
 
     columns: tuple[str, ...]
     numbers: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
     long: bool
+    total: int
 
 
 def grid(table: Table) -> Grid:
     """Return a table with its numbers rounded."""
-    rows = [tuple(map(str, row)) for row in rounded(table.frame).itertuples(index=False, name=None)]
+    shown = rounded(table.frame.head(_MOST))
+    rows = [tuple(map(str, row)) for row in shown.itertuples(index=False, name=None)]
     columns = tuple(map(str, with_index(table.frame).columns))
-    return Grid(columns, tuple(numeric(table.frame)), tuple(rows), len(rows) > _LONG)
+    return Grid(columns, tuple(numeric(table.frame)), tuple(rows), len(rows) > _LONG, len(table.frame))
 
 
 def _policy(*inline: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from noisyhealth.report.outline import Report, Table
 from noisyhealth.report.rounding import rounded
 
+_MOST = 40  # rows of a table
 _SHOWN = ("categories_by_model_task_", "categories_by_perturb_level_", "chi_squared", "friedman", "conover")
 
 
@@ -20,6 +21,8 @@ def report(told: Report) -> None:
 
 
 def _table(table: Table, warning: str) -> None:
-    shown = rounded(table.frame)
+    shown = rounded(table.frame.head(_MOST))
     print("", *([warning] if warning else []), table.title, sep="\n")
     print(shown.to_string(index=False) if len(shown) else "(no rows)")
+    if len(table.frame) > _MOST:
+        print(f"... and {len(table.frame) - _MOST} more rows in tables/{table.name}.csv")

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from noisyhealth.analysis import impact
-from noisyhealth.analysis.association import association
+from noisyhealth.analysis.association import Association, association
 from noisyhealth.analysis.inference import FACTORS
 from noisyhealth.report.figures.categories import categories
 from noisyhealth.report.figures.dose import dose
@@ -15,7 +15,7 @@ from noisyhealth.report.outline import Section, Table
 from noisyhealth.report.sections.frames import p_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -32,6 +32,7 @@ _CHI = (
     "number expected in a field: below 5, p is from 9,999 permutations. Scores of one cell come from the same "
     "replies, so p is smaller than it should be; the study counts them in the same way."
 )
+_EXPECTED = "The fields of those tests: how many scenarios fell there, and how many would if nothing were associated."
 _CHANGES = (
     "n texts, of which as many as `independent` says share no patient or note. value, baseline and change (a fraction"
     " of the baseline) with 95 % intervals (BCa bootstrap over texts). The probabilities are shares of 4,999 paired "
@@ -55,13 +56,15 @@ def section(
 ) -> Section:
     """Return the section of one set of weights; all frames are of it alone."""
     changed, flips = changes(scores, examples.changes), _flips(examples.flips)
+    tests = [association(scores, factor) for factor in FACTORS]
     return Section(
         title=f"How much do answers suffer? (RQ1, weights: {weights})",
         sentences=_sentences(changed, flips),
         figures=(*dose(changed, headlines), *heatmap(changed, headlines), *categories(scores)),
         tables=(
             *_categories(weights, scores),
-            Table(f"chi_squared_{weights}", "Categories against each dimension", _associations(scores), _CHI),
+            Table(f"chi_squared_{weights}", "Categories against each dimension", _associations(tests), _CHI),
+            Table(f"expected_{weights}", "Scenarios observed and expected", _expected(tests), _EXPECTED),
             Table(f"changes_{weights}", "Every scenario", changed.drop(columns=["weights", "data_hash"]), _CHANGES),
             Table(f"flips_{weights}", "Answers that changed", flips.drop(columns=["weights"]), _FLIPS),
             Table(f"doses_{weights}", "What the disturbances really were", doses.drop(columns=["weights"]), _DOSE),
@@ -111,10 +114,9 @@ def _categories(weights: str, scores: pd.DataFrame) -> tuple[Table, ...]:
     )
 
 
-def _associations(scores: pd.DataFrame) -> pd.DataFrame:
+def _associations(found: Sequence[Association]) -> pd.DataFrame:
     import pandas as pd
 
-    found = [association(scores, factor) for factor in FACTORS]
     columns = ("factor", "n", "undefined", "chi2", "df", "p", "method", "v")
     return pd.DataFrame(
         [
@@ -125,6 +127,22 @@ def _associations(scores: pd.DataFrame) -> pd.DataFrame:
             }
             for one in found
         ]
+    )
+
+
+def _expected(found: Sequence[Association]) -> pd.DataFrame:
+    """Return a row a field of each test's table."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {"factor": one.factor, "level": level, "category": category, "observed": seen, "expected": mean}
+            for one in found
+            if one.expected
+            for level, row, means in zip(one.levels, one.observed, one.expected, strict=True)
+            for category, seen, mean in zip(one.categories, row, means, strict=True)
+        ],
+        columns=["factor", "level", "category", "observed", "expected"],
     )
 
 
