@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hydra.errors import HydraException
@@ -31,6 +33,8 @@ PARENT = "NOISYHEALTH_PARENT"
 CELLS = "NOISYHEALTH_CELLS"
 SWEPT = "NOISYHEALTH_SWEPT"
 SEARCH = "NOISYHEALTH_SEARCH"
+
+NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 # After these no other cell could do better.
 ENDING = (BudgetError, RefusedError, JournalError)
@@ -132,15 +136,27 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     if len(configs) > 1:
         left = [pair for key, pair in whole.items() if key not in done]
         _ask_ahead(configs[0], [cell for cell, _ in left], [what for _, what in left])
-        _start(store, {"cells": len(keys)})
+        _start(store, {"cells": len(keys)}, {"choices": json.dumps(_choices(cells))})
         begun.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
     return len(keys) - len(done)
 
 
-def _start(store: Store, settings: Mapping[str, object]) -> None:
+def _choices(cells: Sequence[Cell]) -> dict[str, list[str]]:
+    """Return what a sweep set out to run, so that an analysis knows what it lacks when the sweep never got there."""
+    listed = {
+        "weights": [cell.weights for cell in cells],
+        "task": [cell.task.name for cell in cells],
+        "model": [str(cell.model.signature()["model"]) for cell in cells],
+        "perturb": [cell.perturb for cell in cells],
+        "level": [cell.level for cell in cells if cell.rate] or ["none"],
+    }
+    return {name: list(dict.fromkeys(values)) for name, values in listed.items()}
+
+
+def _start(store: Store, settings: Mapping[str, object], tags: Mapping[str, str] = NO_TAGS) -> None:
     """Start the sweep's run, which its cells stand under."""
     begun.store = store
-    begun.parent = os.environ[PARENT] = store.start(os.environ[NAME], {"kind": "sweep"}, settings)
+    begun.parent = os.environ[PARENT] = store.start(os.environ[NAME], {"kind": "sweep", **tags}, settings)
 
 
 def _open(config: DictConfig) -> bool:

@@ -121,3 +121,9 @@ def test_weights_never_mix_and_a_factor_is_a_dimension() -> None:
         association(pd.concat([frame, frame.assign(weights="embedded")]), "model")
     with pytest.raises(DataError, match="'answered_by' is none of"):
         association(frame, "answered_by")
+
+
+def test_a_level_without_a_defined_change_is_dropped_and_named() -> None:
+    found = association(scenarios({"increase": [9, 7, 0], "stable": [6, 9, 0], "undefined": [1, 0, 12]}), "model")
+    assert found.dropped_levels == ("model 2",)
+    assert (found.levels, found.df, found.undefined) == (("model 0", "model 1"), 1, 13)

@@ -90,3 +90,26 @@ def test_a_grid_that_is_named_may_be_larger_than_what_the_runs_have() -> None:
     assert Problem("missing", "condition · bluebert · typo · high · weights embedded") in found
     levels = problems(whole(), {"perturb": ["none", "typo", "homophone"], "level": ["low", "mid", "high"]})
     assert summary(levels) == f"{4 * (1 + 2 * 3) - 4 * 3} missing"
+
+
+def test_a_level_that_only_one_disturbance_has_is_missing_under_the_others() -> None:
+    runs = [run for run in whole() if (run.perturb, run.level) != ("redact", "high")]
+    assert summary(problems(runs)) == "4 missing"
+
+
+def test_what_a_sweep_set_out_to_run_and_never_came_to_is_missing() -> None:
+    swept = {"weights": ["embedded"], "task": ["qa", "sentiment", "condition"], "model": ["gpt", "llama"]}
+    swept |= {"perturb": ["none", "typo", "redact"], "level": ["low", "high"]}
+    found = problems(whole(), swept=[swept])
+    assert summary(found) == f"{2 * (1 + 2 * 2)} missing"
+    assert Problem("missing", "condition · gpt(X) · typo · low · weights embedded") in found
+    assert problems(whole(), {"task": ["qa", "sentiment"]}, [swept]) == []
+
+
+def test_prompts_and_rates_that_differ_within_a_task_or_level_are_named() -> None:
+    runs = [replace(run, prompt="p1", rate=0.1) for run in whole()]
+    assert problems(runs) == []
+    runs[3] = replace(runs[3], prompt="p2")
+    assert problems(runs) == [Problem("mixed prompts", "qa, weights embedded: p1 in 9 runs, p2 in 1 runs")]
+    runs[3] = replace(runs[3], prompt="p1", rate=0.2)
+    assert problems(runs) == [Problem("mixed rates", "redact low, weights embedded: 0.2 in 1 runs, 0.1 in 3 runs")]

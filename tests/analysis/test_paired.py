@@ -118,7 +118,8 @@ def test_a_clean_score_of_zero_has_no_relative_change() -> None:
     found = changes(free([0.0] * 10, [0.5, *[0.0] * 9]), ["rougeL"])["rougeL"]
     assert (found.relative, found.relative_interval, found.clean_interval) == (None, None, None)
     assert found.categories == {one: float(one is Category.UNDEFINED) for one in Category}
-    assert found.note == "the clean score is 0: there is no relative change"
+    alike = "no interval of the clean score: (nearly) all resamples are alike"
+    assert found.note == f"the clean score is 0: there is no relative change; {alike}"
     assert found.p is not None
 
 
@@ -192,7 +193,8 @@ def test_where_nothing_changed_there_is_no_test_and_the_score_is_stable() -> Non
     pairs = closed(0, n=50)
     for name, found in changes(answered(pairs.targets, pairs.clean, pairs.clean), SCORES).items():
         assert (found.score, found.relative, found.p, found.method) == (name, 0.0, None, "")
-        assert found.note == "nothing changed that this score counts: no test"
+        alike = "no interval of the change: (nearly) all resamples are alike"
+        assert found.note == f"{alike}; nothing changed that this score counts: no test"
         assert found.relative_interval is None
         assert found.clean_interval == found.disturbed_interval
         assert found.categories == {one: float(one is Category.STABLE) for one in Category}

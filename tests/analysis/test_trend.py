@@ -120,7 +120,6 @@ def test_a_trend_that_cannot_be_tested_says_why(rows: list[list[float]], note: s
     [
         ([1, 0, 1], "1 dimensions, expected 2"),
         ([[1, 0, math.nan]], "1 of 3 are no numbers"),
-        ([[1, 2, 3, 4, 5, 6, 7]], "7 conditions"),
     ],
 )
 def test_what_is_no_table_of_scores_is_refused(rows: list[list[float]], message: str) -> None:
@@ -184,3 +183,11 @@ def test_an_improvement_that_cannot_be_tested_says_why(changes: list[float], not
 def test_changes_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(DataError, match="1 of 2 are no numbers; leave those texts out"):
         improvement([0.1, math.nan])
+
+
+def test_more_conditions_than_the_exact_test_takes_have_a_normal_p() -> None:
+    scores = np.random.default_rng(4).random((30, 8)) - np.arange(8) / 8
+    found = trend(scores)
+    expected = page_trend_test(-scores, method="asymptotic")
+    assert (found.method, found.conditions, found.direction) == ("normal", 8, "falls")
+    assert found.p_falls == pytest.approx(expected.pvalue, rel=1e-6)

@@ -75,6 +75,7 @@ class Texts:
         firsts = [" ".join(row[:6]) for row in self.tokens]
         self.targets = [str(one) for one in rng.choice(self.labels, count)] if self.labels else firsts
         self.ranks = rng.permuted(np.tile(np.arange(self.length), (count, 1)), axis=1)
+        self.groups = [""] * count
         self.prompts = [" ".join([*self.texts[:5], text]) for text in self.texts]
         self.disturbed: dict[float, pa.Table] = {}
 
@@ -100,7 +101,7 @@ class Texts:
             right = [float(r) for r in np.where(hit, rng.beta(4, 3, len(hit)), rng.beta(1, 8, len(hit))).round(4)]
         tails = [" ".join(row) for row in rng.choice(self.words, (len(values), self.reply))]
         replies = [f"{value} because {tail}" for value, tail in zip(values, tails, strict=True)]
-        return {"value": values, "right": right, "reply": replies}
+        return {"value": values, "right": right, "reply": replies, "outcome": ["scored"] * len(values)}
 
 
 @dataclass(frozen=True)
@@ -153,9 +154,11 @@ def write(store: Store, folder: Path, cell: Cell) -> str:
     files.mkdir(parents=True)
     pq.write_table(texts.variants(rate), files / "variants.parquet", compression="zstd")
     pq.write_table(predictions(cell), files / "predictions.parquet", compression="zstd")
-    metrics = {"n": n, **scores(texts, cell.given), "outcome/scored": n, **{f"seconds/{at}": 0.1 for at in range(20)}}
+    metrics = {"n": n, **scores(texts, cell.given), **{f"seconds/{at}": 0.1 for at in range(20)}}
+    metrics["outcome/scored"] = n - sum(one != "scored" for one in cell.given["outcome"])
     if rate:
         metrics |= {f"clean/{name}": value for name, value in scores(texts, cell.clean).items()}
+        metrics |= {"clean_outcome/scored": n - sum(one != "scored" for one in cell.clean["outcome"])}
         metrics |= {f"dose/{name}": rate for name in ("edits", "words", "valid_words", "characters", "medical")}
     store.log(run, metrics, {}, files)
     store.end(run, "FINISHED")
@@ -185,8 +188,8 @@ def predictions(cell: Cell) -> pa.Table:
     return pa.concat_tables(
         pa.table(
             {
-                **{"id": texts.ids, "group": [""] * n, "version": [version] * n, "text": texts.texts},
-                **{"question": [""] * n, "target": texts.targets, "outcome": ["scored"] * n, **given},
+                **{"id": texts.ids, "group": texts.groups, "version": [version] * n, "text": texts.texts},
+                **{"question": [""] * n, "target": texts.targets, **given},
                 "request": texts.prompts,
             }
         )

@@ -90,7 +90,7 @@ def _example(task: str, name: str, text: str, target: str, rng: Random) -> dict[
     ]
     return {
         "task": task, "weights": "embedded", "id": name, "text": text, "question": QUESTION if task == "qa" else "",
-        "target": target, "field": "text", "variants": variants,
+        "target": target, "field": "text", "graded": task not in LABELS, "variants": variants,
         "replies": [_replies(task, model, target, rng) for model in MODELS],
     }  # fmt: skip
 

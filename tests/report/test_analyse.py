@@ -3,8 +3,9 @@
 import json
 import re
 import shutil
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -49,15 +50,26 @@ def out(study: Store, folder: Path) -> Path:
     return folder / "out"
 
 
-def small(store: Store, folder: Path, weights: str = "invented", models: tuple[str, ...] = ("a",)) -> list[str]:
+LEVELS = {"low": 0.1, "mid": 0.3, "high": 0.5}
+
+
+def small(
+    store: Store,
+    folder: Path,
+    weights: str = "invented",
+    models: tuple[str, ...] = ("a",),
+    levels: Mapping[str, float] = MappingProxyType(LEVELS),
+    groups: Sequence[str] = ("",) * 12,
+) -> list[str]:
     """Four cells a model of one task: clean texts and three levels."""
     rng = np.random.default_rng(1)
-    texts = Texts("sentiment", np.array(["health", "notess", "wordss"]), 12, rng)
+    texts = Texts("sentiment", np.array(["health", "notess", "wordss"]), len(groups), rng)
+    texts.groups = list(groups)
     ids = []
     for model in models:
         clean = texts.answers(0.0, 0, rng)
         ids.append(write(store, folder, Cell(texts, model, weights, Condition("none", "none", 0.0), clean, clean)))
-        for level, rate in (("low", 0.1), ("mid", 0.3), ("high", 0.5)):
+        for level, rate in levels.items():
             given = texts.answers(rate, 0, rng)
             ids.append(
                 write(store, folder, Cell(texts, model, weights, Condition("redact", level, rate), clean, given))
@@ -89,7 +101,7 @@ def test_every_figure_is_written_as_png_and_svg(out: Path) -> None:
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (out / "figures").glob("*.png"))
 
 
-def test_no_table_has_a_p_of_0_or_a_number_that_is_none(out: Path) -> None:
+def test_no_table_has_a_p_of_0_or_a_number_that_is_infinite(out: Path) -> None:
     for path in (out / "tables").glob("*.csv"):
         frame = pd.read_csv(path)
         for name in frame.columns:
@@ -259,19 +271,120 @@ def test_weights_never_mix_in_a_table(changed: tuple[Store, list[str], Path], fo
     assert "weights: others" in html
 
 
-def test_cells_whose_clean_answers_differ_are_a_doubt_that_is_told(
-    folder: Path, request: pytest.FixtureRequest
+@pytest.mark.parametrize("groups", [[""], ["patient"] * 6])
+def test_what_one_independent_text_cannot_tell_has_a_note_and_no_number(
+    folder: Path, request: pytest.FixtureRequest, groups: list[str]
 ) -> None:
-    store, rng = store_in(folder, request.node.name), np.random.default_rng(2)
-    texts = Texts("sentiment", np.array(["health", "notess"]), 12, rng)
-    clean = texts.answers(0.0, 0, rng)
-    cell = Cell(texts, "a", "invented", Condition("none", "none", 0.0), clean, clean)
-    other = {**clean, "value": ["negative"] * 12, "right": [float(one == "negative") for one in texts.targets]}
-    write(store, folder / "scratch", cell)
-    for perturb, given in (("typo", clean), ("redact", other)):
-        write(store, folder / "scratch", replace(cell, condition=Condition(perturb, "low", 0.1), clean=given))
-    analyse(store, Options(folder / "doubt", {}))
-    assert "its cells do not have the same answers to the clean texts" in (folder / "doubt" / "index.html").read_text()
+    store, out = store_in(folder, f"one_{len(groups)}"), folder / f"one_{len(groups)}"
+    small(store, folder / "scratch", groups=groups)
+    analyse(store, Options(out, {}, log=False))
+    changes = table(out, "changes")
+    assert set(changes["independent"]) == {1}
+    assert changes[["p", "p_holm", "change_low", "increase_probability"]].isna().all(axis=None)
+    assert changes["note"].str.contains("all examples are of one group").all()
+    wilson = changes[changes["score_name"] == "accuracy"]
+    assert ((wilson["value_high"] - wilson["value_low"]) > 0.3).all()
+
+
+def test_levels_of_ones_own_stand_in_the_order_of_their_dose(folder: Path) -> None:
+    store, out = store_in(folder, "own_levels"), folder / "own_levels"
+    levels = {"mild": 0.1, "strong": 0.2, "extreme": 0.3, "absurd": 0.4, "last": 0.5, "beyond": 0.6}
+    small(store, folder / "scratch", levels=levels)
+    analyse(store, Options(out, {}, log=False))
+    [row] = table(out, "trend").itertuples()
+    assert row.levels == "mild < strong < extreme < absurd < last < beyond"
+    assert (row.conditions, row.method) == (7, "normal")
+    assert list(dict.fromkeys(table(out, "changes")["level"])) == list(levels)
+
+
+def test_answers_of_one_patient_count_once_in_trend_and_improvement(folder: Path) -> None:
+    store, out = store_in(folder, "patients"), folder / "patients"
+    small(store, folder / "scratch", groups=[f"patient {at // 6}" for at in range(30)])
+    analyse(store, Options(out, {}, log=False))
+    assert set(table(out, "trend")["n"]) == {5}
+    flips = table(out, "flips")
+    assert set(flips["independent"]) == {5}
+    assert set(flips["n"]) == {30}
+    assert (flips["better_p"].dropna() >= 2**-5).all()
+
+
+def cells_of(store: Store, folder: Path, *, clean: bool = False, texts: bool = False, unread: bool = False) -> None:
+    """A study of two models with one thing that does not fit: clean answers, disturbed texts, or what was read."""
+    rng = np.random.default_rng(2)
+    same = Texts("sentiment", np.array(["health", "notess"]), 12, rng)
+    other = Texts("sentiment", np.array(["health", "notess"]), 12, rng)
+    other.texts, other.targets, other.ids = same.texts, same.targets, same.ids
+    first = same.answers(0.0, 0, rng)
+    if unread:
+        first |= {"outcome": ["empty"] * 8 + ["scored"] * 4, "value": [""] * 8 + first["value"][8:]}
+        first["right"] = [float(one == target) for one, target in zip(first["value"], same.targets, strict=True)]
+    second = {**first, "outcome": ["scored"] * 12, "value": ["negative"] * 12, "right": [float(one == "negative") for one in same.targets]}
+    for model in ("a", "b"):
+        for perturb in ("typo", "redact"):
+            of = other if texts and model == "b" and perturb == "redact" else same
+            given = second if clean and perturb == "redact" else first
+            write(store, folder, Cell(of, model, "invented", Condition(perturb, "low", 0.1), given, second))
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("clean", "do not share the answers to the clean texts"), ("texts", "do not share the disturbed")],
+)
+def test_cells_that_do_not_share_what_they_should_are_no_whole_study(folder: Path, fault: str, told: str) -> None:
+    store, out = store_in(folder, f"unlike_{fault}"), folder / f"unlike_{fault}"
+    cells_of(store, folder / "scratch", **{fault: True})
+    with pytest.raises(DataError, match=told):
+        analyse(store, Options(out, {}))
+    assert not out.exists()
+    analyse(store, Options(out, {}, allow_incomplete=True, log=False))
+    assert told in (out / "index.html").read_text()
+    assert set(pd.read_csv(out / "scores.csv")["incomplete"].str.startswith("INCOMPLETE: ")) == {True}
+
+
+def test_clean_replies_without_an_answer_are_counted_and_warned_of(folder: Path) -> None:
+    store, out = store_in(folder, "unread"), folder / "unread"
+    cells_of(store, folder / "scratch", unread=True)
+    analyse(store, Options(out, {}, log=False))
+    flips = table(out, "flips")
+    assert set(flips["unread_clean"]) == {8}
+    assert set(flips["unread"]) == {0}
+    assert "In 4 cells more than half of the replies, to disturbed or clean texts" in (out / "index.html").read_text()
+
+
+def test_a_report_that_cannot_be_made_leaves_an_earlier_one_as_it_was(changed: tuple[Store, list[str], Path]) -> None:
+    store, ids, out = changed
+    analyse(store, Options(out, {}, log=False))
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    file_of(store, ids[-1], "predictions.parquet").unlink()
+    with pytest.raises(StoreError, match=r"has no file predictions\.parquet"):
+        analyse(store, Options(out, {}, log=False))
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_a_grid_leaves_out_what_it_does_not_name_and_says_so(
+    changed: tuple[Store, list[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, _, out = changed
+    analyse(store, Options(out, {"level": ["low", "mid"]}, log=False))
+    assert "1 runs are outside the grid that was named and left out" in capsys.readouterr().out
+    assert set(table(out, "changes")["level"]) == {"low", "mid"}
+
+
+def test_an_older_run_on_the_right_texts_counts_where_the_newest_is_on_others(
+    changed: tuple[Store, list[str], Path],
+) -> None:
+    store, ids, _ = changed
+    cells = store.runs("tags.kind = 'cell'")
+    [low] = [run for run in cells if run.info.run_id == ids[1]]
+    other = SimpleNamespace(
+        info=SimpleNamespace(
+            run_id="other", run_name="other", status="FINISHED", start_time=low.info.start_time + 9**9
+        ),
+        data=SimpleNamespace(tags={**low.data.tags, "data_hash": "others"}, params=low.data.params),
+    )
+    chosen = runs.choose([*cells, other])
+    assert low in chosen.runs
+    assert chosen.left_out == ("other (other) is on other examples than most cells of its task: left out",)
 
 
 @pytest.mark.slow
@@ -281,7 +394,12 @@ def test_all_of_1200_runs_are_read(folder: Path) -> None:
     store, rng = store_in(folder, "many"), np.random.default_rng(3)
     texts = Texts("sentiment", np.array(["health", "notess"]), 3, rng)
     clean = texts.answers(0.0, 0, rng)
-    metrics = {"n": 3, "outcome/scored": 3, **dict.fromkeys((*CLOSED, *(f"clean/{name}" for name in CLOSED)), 0.5)}
+    metrics = {
+        "n": 3,
+        "outcome/scored": 3,
+        "clean_outcome/scored": 3,
+        **dict.fromkeys((*CLOSED, *(f"clean/{name}" for name in CLOSED)), 0.5),
+    }
     for model in range(400):
         for level, rate in (("low", 0.1), ("mid", 0.3), ("high", 0.5)):
             cell = Cell(texts, f"m{model}", "invented", Condition("typo", level, rate), clean, clean)

@@ -117,8 +117,9 @@ def run_on(name: str, data: str, *, task: str = "qa", begun: int = 0) -> Any:
     """A finished run of a cell; `name` is its model."""
     tags = {"data_hash": data, "task": task, "weights": "embedded", "model": name, "answered_by": name}
     tags |= {"perturb": "typo", "level": "low", "code_hash": ""}
+    params = {"rate": "0.1"}
     info = SimpleNamespace(run_name=name, run_id=f"id-{name}", status="FINISHED", start_time=begun)
-    return SimpleNamespace(info=info, data=SimpleNamespace(tags=tags))
+    return SimpleNamespace(info=info, data=SimpleNamespace(tags=tags, params=params))
 
 
 def test_cells_on_other_examples_are_left_out_and_named() -> None:
@@ -138,3 +139,21 @@ def test_of_two_runs_of_a_cell_the_newer_counts() -> None:
     chosen = choose(runs)
     assert [run.info.start_time for run in chosen.runs] == [2]
     assert chosen.left_out == ("1 runs are older than another of the same cell and left out",)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("allow_incomplete=no", "allow_incomplete='no' is neither true nor false"),
+        ("log=1", "log=1 is neither true nor false"),
+        ("grid.level=[]", "grid.level=[] is no list of names"),
+        ("grid.level=3", "grid.level=3 is no list of names"),
+    ],
+)
+def test_a_setting_of_the_wrong_kind_is_said_in_a_sentence(
+    nine: Study, shared_cache: Path, setting: str, told: str
+) -> None:
+    ended = execute(nine.folder, shared_cache, "analyze.py", setting)
+    assert ended.returncode == 2
+    assert f"ConfigError: {told}" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -17,8 +17,8 @@ def folder(tmp_path: Path) -> Path:
     report = Report(
         "s", "INCOMPLETE: 1 missing", (), (Section("A", tables=(Table("odd/name", ODD, frame, "50 % note."),)),)
     )
-    files.write_tables(tmp_path, report)
-    return tmp_path
+    files.write_tables(tmp_path / "tables", report)
+    return tmp_path / "tables"
 
 
 def test_a_name_that_is_no_file_name_is_made_one(folder: Path) -> None:
@@ -54,9 +54,22 @@ def test_markdown_keeps_a_cell_in_its_column(folder: Path) -> None:
     assert "50 % note." in lines
 
 
-def test_a_table_of_an_earlier_report_goes_but_no_file_of_others(folder: Path) -> None:
+def test_a_table_of_an_earlier_report_goes_but_no_file_of_others(folder: Path, tmp_path: Path) -> None:
     (folder / "mine.txt").write_text("keep")
-    files.write_tables(
-        folder, Report("s", "", (), (Section("A", tables=(Table("new", "New", pd.DataFrame({"n": [1]})),)),))
-    )
+    new = Table("new", "New", pd.DataFrame({"n": [1]}))
+    built = tmp_path / "built"
+    built.mkdir()
+    files.write_tables(built / "tables", Report("s", "", (), (Section("A", tables=(new,)),)))
+    files.publish(built, tmp_path)
     assert {path.name for path in folder.iterdir()} == {"mine.txt", "new.csv", "new.md", "new.tex"}
+
+
+def test_a_label_of_latex_has_no_sign_that_means_something(tmp_path: Path) -> None:
+    odd = Table("flips_w_1%", "Odd", pd.DataFrame({"n": [1]}))
+    files.write_tables(tmp_path / "tables", Report("s", "", (), (Section("A", tables=(odd,)),)))
+    assert r"\label{tab:flips_w_1_}" in (tmp_path / "tables" / "flips_w_1_.tex").read_text()
+
+
+def test_no_cell_is_markup_in_markdown(tmp_path: Path) -> None:
+    odd = Table("odd", "Odd", pd.DataFrame({"model": ["<b>x</b>"]}))
+    assert "&lt;b&gt;x&lt;/b&gt;" in files.markdown(odd, "")

@@ -31,20 +31,10 @@ def scores() -> pd.DataFrame:
     rest = [key for key in keys if key not in worst]
     names = [name for name in ("increase", "stable", "decrease") for _ in range(PUBLISHED[name])]
     found = [*((key, "catastrophic") for key in worst), *zip(rest, names, strict=True)]
-    return pd.DataFrame(
-        [
-            {
-                **key,
-                "n": 1000,
-                "value": CHANGED[name],
-                "baseline": 0.8,
-                "category": name,
-                "unread": 0,
-                "run_id": str(key),
-            }
-            for key, name in found
-        ]
-    )
+    rows = [{**key, "value": CHANGED[name], "baseline": 0.8, "run_id": str(key)} for key, name in found]
+    frame = pd.DataFrame(rows).assign(n=1000, unread=0, unread_clean=0)
+    both = zip(frame["value"], frame["baseline"], strict=True)
+    return frame.assign(category=[str(impact.category(value, baseline)) for value, baseline in both])
 
 
 def test_the_published_counts_and_shares_are_printed(scores: pd.DataFrame) -> None:

@@ -29,13 +29,14 @@ class Association:
     `expected` are the means. `method`: what p was taken from, the chi-squared distribution, or 9,999 permutations where
     an expected number is below 5 (p is then at least .0001). `v`: Cramér's, 0 (none) to 1 (full association).
     chi2, df, p and v are None, never NaN, where `note` says why. `dropped`: categories that no scenario has.
-    `undefined`: scenarios left out because their clean score is 0.
+    `undefined`: scenarios left out because their clean score is 0; `dropped_levels` have no others.
     """
 
     factor: str
     levels: tuple[str, ...]
     categories: tuple[str, ...]
     dropped: tuple[str, ...]
+    dropped_levels: tuple[str, ...]
     undefined: int
     n: int
     observed: tuple[tuple[int, ...], ...]
@@ -68,6 +69,7 @@ def association(frame: "pd.DataFrame", factor: str, *, seed: int = 0) -> Associa
         levels=tuple(map(str, kept.index)),
         categories=tuple(map(str, kept.columns)),
         dropped=tuple(str(name) for name in known.columns if name not in kept.columns),
+        dropped_levels=tuple(str(name) for name in known.index if name not in kept.index),
         undefined=int(table[str(impact.Category.UNDEFINED)].sum()),
         n=int(kept.to_numpy().sum()),
         observed=tuple(tuple(map(int, row)) for row in kept.to_numpy()),

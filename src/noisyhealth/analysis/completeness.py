@@ -13,8 +13,9 @@ NONE = "none"
 class CellRun:
     """One run of one cell, as the store has it.
 
-    `part`: which model of the study is played ("gpt"), `model`: by whom. `status`: MLflow's. `examples` and `code`:
-    hashes of the texts and of the code. `begun`: when, in any unit.
+    `part`: which model of the study is played ("gpt"), `model`: by whom. `status`: MLflow's. `examples`, `code` and
+    `prompt`: hashes of the texts, of the code and of how it was asked. `rate`: fraction of the words. `begun`: when, in
+    any unit.
     """
 
     run: str
@@ -28,6 +29,8 @@ class CellRun:
     examples: str
     code: str
     begun: float
+    prompt: str = ""
+    rate: float = 0.0
 
     @property
     def place(self) -> tuple[str, str, str, str, str]:
@@ -44,18 +47,24 @@ class Problem:
     runs: tuple[str, ...] = ()
 
 
-def problems(found: Sequence[CellRun], expected: Mapping[str, Sequence[str]] | None = None) -> list[Problem]:
+def problems(
+    found: Sequence[CellRun],
+    expected: Mapping[str, Sequence[str]] | None = None,
+    swept: Sequence[Mapping[str, Sequence[str]]] = (),
+) -> list[Problem]:
     """Return what is wrong with the runs of a study, nothing where it is whole.
 
     A cell is done when one of its runs is FINISHED, whatever became of others; of several the newest counts, and those
     by other code than its own are superseded: a study that was run again by newer code is whole. `expected` may name
-    task, model (the part), perturb and level; what it does not name is what the runs have, for each weights.
+    task, model (the part), perturb and level; what it does not name is what the runs have, for each weights: every task
+    with every model, perturbation and level. `swept`: what each sweep set out to run (weights, task, model, perturb,
+    level, each a list); its cells are expected too, as far as `expected` does not leave them out.
     """
     done = sorted((run for run in found if run.status == FINISHED), key=lambda run: run.begun)
     newest = {run.place: run for run in done}
     rivals = [run for run in done if run.code == newest[run.place].code]
     return [
-        *_absent(found, expected or {}),
+        *_absent(found, expected or {}, swept),
         *_undone(found),
         *_twice(rivals),
         *_mixed(list(newest.values())),
@@ -71,8 +80,27 @@ def summary(listed: Sequence[Problem]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in Counter(one.kind for one in listed).items())
 
 
-def _absent(found: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
-    """Yield the cells of the grid that nobody has begun."""
+def within(run: CellRun, expected: Mapping[str, Sequence[str]]) -> bool:
+    """Tell whether a run belongs to a grid that was named; the clean texts belong to every one.
+
+    >>> qa = CellRun("r", "qa", "gpt", "gpt(X)", "w", "typo", "low", FINISHED, "", "", 0)
+    >>> within(qa, {"model": ["gpt"]}), within(qa, {"level": ["high"]})
+    (True, False)
+    """
+    own = {"task": run.task, "model": run.part, "perturb": run.perturb, "level": run.level}
+    clean = ("perturb", "level") if run.perturb == NONE else ()
+    return all(own[name] in given for name, given in expected.items() if given and name not in clean)
+
+
+def _absent(
+    found: Sequence[CellRun], expected: Mapping[str, Sequence[str]], swept: Sequence[Mapping[str, Sequence[str]]]
+) -> Iterator[Problem]:
+    """Yield the cells of the grid, and of the sweeps, that nobody has begun."""
+    lacking = [*_lacking(found, expected), *_unbegun(found, expected, swept)]
+    yield from (Problem("missing", what) for what in dict.fromkeys(lacking))
+
+
+def _lacking(found: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> Iterator[str]:
     there = {run.place for run in found}
     for weights in dict.fromkeys(run.weights for run in found):
         runs = [run for run in found if run.weights == weights]
@@ -82,23 +110,30 @@ def _absent(found: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> 
         unseen = [part for part in expected.get("model", ()) if part not in {run.part for run in runs}]
         for task, model, (perturb, level) in product(tasks, [*models, *unseen], conditions):
             if (weights, task, model, perturb, level) not in there:
-                yield Problem("missing", _name(weights, task, model, perturb, level))
+                yield _name(weights, task, model, perturb, level)
+
+
+def _unbegun(
+    found: Sequence[CellRun], expected: Mapping[str, Sequence[str]], swept: Sequence[Mapping[str, Sequence[str]]]
+) -> Iterator[str]:
+    """Yield the cells that a sweep set out to run and never came to."""
+    there = {(run.weights, run.task, run.part, run.perturb, run.level) for run in found}
+    names = {(run.weights, run.part): run.model for run in found}
+    for choices in swept:
+        parts = [choices[name] for name in ("weights", "task", "model", "perturb", "level")]
+        for weights, task, part, perturb, level in product(*parts):
+            place = (weights, task, part, perturb, NONE if perturb == NONE else level)
+            asked = CellRun("", task, part, "", weights, perturb, place[4], "", "", "", 0)
+            if place not in there and within(asked, expected):
+                yield _name(weights, task, names.get((weights, part), part), perturb, place[4])
 
 
 def _conditions(runs: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
     """Return the disturbances of the grid, each with its level."""
     seen = dict.fromkeys((run.perturb, run.level) for run in runs)
     perturbs = expected.get("perturb") or dict.fromkeys(perturb for perturb, _ in seen)
-    levels = expected.get("level")
-    return [
-        (perturb, level)
-        for perturb in perturbs
-        for level in (
-            [NONE]
-            if perturb == NONE
-            else levels or dict.fromkeys(level for name, level in seen if name == perturb) or {lv for _, lv in seen}
-        )
-    ]
+    levels = expected.get("level") or dict.fromkeys(level for _, level in seen if level != NONE)
+    return [(perturb, level) for perturb in perturbs for level in ([NONE] if perturb == NONE else levels)]
 
 
 def _undone(found: Sequence[CellRun]) -> Iterator[Problem]:
@@ -135,6 +170,21 @@ def _mixed(done: Sequence[CellRun]) -> Iterator[Problem]:
                 "mixed examples", f"{task}, weights {weights}: not all on the same texts, {_shares(examples)}"
             )
         yield from _apart(runs)
+    yield from _differently(done)
+
+
+def _differently(done: Sequence[CellRun]) -> Iterator[Problem]:
+    """Yield tasks that models were asked by different prompts, and levels that are not one rate."""
+    for weights, task in dict.fromkeys((run.weights, run.task) for run in done):
+        prompts = Counter(run.prompt for run in done if (run.weights, run.task) == (weights, task))
+        if len(prompts) > 1:
+            yield Problem("mixed prompts", f"{task}, weights {weights}: {_shares(prompts)}")
+    for weights, perturb, level in dict.fromkeys((run.weights, run.perturb, run.level) for run in done):
+        rates = Counter(
+            f"{run.rate:g}" for run in done if (run.weights, run.perturb, run.level) == (weights, perturb, level)
+        )
+        if len(rates) > 1:
+            yield Problem("mixed rates", f"{perturb} {level}, weights {weights}: {_shares(rates)}")
 
 
 def _apart(runs: Sequence[CellRun]) -> Iterator[Problem]:

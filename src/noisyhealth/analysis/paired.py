@@ -160,13 +160,20 @@ def _resampled(change: Change, clean: _Drawn, disturbed: _Drawn) -> Change:
 
     counts = np.bincount(categories(disturbed.resampled, clean.resampled), minlength=len(_ORDER))
     interval, note = (None, "") if change.relative is None else _relative_interval(clean, disturbed)
-    return replace(
+    found = replace(
         change,
         clean_interval=change.clean_interval or clean.interval(),
         disturbed_interval=change.disturbed_interval or disturbed.interval(),
         relative_interval=interval,
+    )
+    ends = {"clean score": found.clean_interval, "disturbed score": found.disturbed_interval}
+    ends |= {} if change.relative is None or note else {"change": interval}
+    alike = [name for name, interval in ends.items() if interval is None]
+    told = f"no interval of the {' and the '.join(alike)}: (nearly) all resamples are alike" if alike else ""
+    return replace(
+        found,
         categories={one: float(count) / bootstrap.RESAMPLES for one, count in zip(_ORDER, counts, strict=True)},
-        note=_joined(change.note, note),
+        note=_joined(change.note, note, told),
     )
 
 

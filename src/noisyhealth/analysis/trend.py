@@ -23,7 +23,7 @@ FALLS, RISES, LEVEL = "falls", "rises", "level"
 EXACT, NORMAL, FLIPS = "exact", "normal", "sign flips"
 # Up to so many texts that rank at all, the exact distribution takes less than a second.
 _EXACT_TEXTS = 500
-_MOST_CONDITIONS = 6
+_EXACT_CONDITIONS = 6
 _DIGITS = 9
 _ROUNDING = 1e-9  # sums of the same numbers in another order are equal to this
 _BLOCK = 200  # draws multiplied at once
@@ -69,15 +69,15 @@ class ImprovementResult:
 
 
 def trend(right: "ArrayLike") -> TrendResult:
-    """Return Page's test of texts x conditions, the conditions in order (none, low, mid, high), 3 to 6 of them.
+    """Return Page's test of texts x conditions, the conditions in order (none, low, mid, high), 3 or more of them.
 
     Page 1963, doi:10.1080/01621459.1963.10500843. Under no trend the scores of a text could stand in any order of the
     conditions; its distribution here keeps the ties (permutations of mid-ranks), as R's coin does. SciPy's
     `page_trend_test` ignores ties: with 0/1 scores most texts are ties, its variance is too large and its p as well
     (one-sided .097 where the exact one is .016, with 30 of 60 texts constant: tests/analysis/test_trend.py). Up to 500
-    texts that are not constant p is exact, beyond that from the normal distribution of z.
+    texts that are not constant and 6 conditions p is exact, beyond that from the normal distribution of z.
 
-    Raises DataError for anything but a table of finite numbers, and for more than 6 conditions.
+    Raises DataError for anything but a table of finite numbers.
 
     >>> found = trend([[1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 0]])
     >>> found.direction, found.constant, round(found.p_falls, 4)
@@ -88,8 +88,6 @@ def trend(right: "ArrayLike") -> TrendResult:
 
     scores = _finite(right, "scores of texts by conditions", dimensions=2)
     n, k = scores.shape
-    if k > _MOST_CONDITIONS:
-        raise DataError(f"{k} conditions: the trend is over {_MOST_CONDITIONS} at most; leave some out")
     constant = int((scores == scores[:, :1]).all(axis=1).sum()) if k else n
     result = TrendResult(n=n, conditions=k, constant=constant)
     if k < 3:
@@ -103,7 +101,7 @@ def trend(right: "ArrayLike") -> TrendResult:
     # The variance of a sum of products over random permutations; of a text without ties it is k^2 (k+1)^2 (k-1) / 144.
     variance = float((apart**2).sum()) * float(((places - places.mean()) ** 2).sum()) / (k - 1)
     z = (statistic - n * k * (k + 1) ** 2 / 4) / math.sqrt(variance)
-    exact = n - constant <= _EXACT_TEXTS
+    exact = n - constant <= _EXACT_TEXTS and k <= _EXACT_CONDITIONS
     falls, rises = _tails(ranks, statistic) if exact else (float(norm.cdf(z)), float(norm.sf(z)))
     return replace(
         result,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class Reader:
         for run in in_order(runs):
             if run.data.tags["perturb"] != "none":
                 yield self._cell(run)
+                rmtree(self.scratch / str(run.info.run_id), ignore_errors=True)
 
     def _cell(self, run: Run) -> CellAnswers:
         tags = run.data.tags

@@ -6,18 +6,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noisyhealth.analysis import paired
+from noisyhealth.analysis import bootstrap, paired
 from noisyhealth.analysis.flips import flip_counts, flips
 from noisyhealth.analysis.impact import Category
 from noisyhealth.analysis.intervals import Interval
 from noisyhealth.analysis.trend import improvement
 from noisyhealth.errors import DataError
 from noisyhealth.report.answers import PLACE, CellAnswers, Reader
-from noisyhealth.report.items import Items
 from noisyhealth.report.kept import Writer
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 SHOWN = 200
 """The most examples of a task that a page shows."""
 
-_PAGE = 8_000_000  # bytes of examples in a page; tables and figures need their part of 15 MB
 _SAME = 1e-9  # a score and the same score computed again
 
 
@@ -39,13 +38,14 @@ class Examples:
     """What all answers say.
 
     `changes`: a row a scenario; `flips`: a row a cell; `items`: a row an answer to a disturbed text, as
-    `analysis.medical` takes it; `shown`: the examples for the page; `doubts`: what does not fit together, in sentences.
+    `analysis.medical` takes it; `shown`: has the examples for the page; `doubts`: what does not fit together, in
+    sentences.
     """
 
     changes: pd.DataFrame
     flips: pd.DataFrame
     items: pd.DataFrame
-    shown: Items
+    shown: Writer
     doubts: tuple[str, ...]
 
     def of(self, weights: str) -> Examples:
@@ -54,7 +54,7 @@ class Examples:
         return replace(self, changes=changes, flips=flipped, items=items)
 
 
-def read(store: Store, runs: Sequence[Run], folder: Path, scratch: Path, *, seed: int) -> Examples:
+def read(store: Store, runs: Sequence[Run], folder: Path, *, seed: int, warning: str = "") -> Examples:
     """Return what the answers of all disturbed cells say, and write them to `folder`.
 
     Raises StoreError for files that cannot be read, DataError where a run's logged score is not that of its answers.
@@ -66,18 +66,21 @@ def read(store: Store, runs: Sequence[Run], folder: Path, scratch: Path, *, seed
     flipped: list[dict[str, Any]] = []
     parts: list[_Part] = []
     clean: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
-    with Writer(folder, SHOWN) as writer:
+    texts: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
+    with TemporaryDirectory() as scratch, Writer(folder, SHOWN, warning) as writer:
         total = sum(run.data.tags["perturb"] != "none" for run in runs)
-        for cell in tqdm(Reader(store, scratch).cells(runs), "reading answers", total, disable=None, leave=False):
+        for cell in tqdm(Reader(store, Path(scratch)).cells(runs), "reading answers", total, disable=None, leave=False):
             pairs = _pairs(cell)
             found = flips(pairs.clean, pairs.disturbed, pairs.clean_right, pairs.disturbed_right)
             changes += _changes(cell, pairs, seed)
             flipped.append(_flips(cell, found))
             parts.append(_part(cell))
-            answered = clean.setdefault(cell.place[:3], {})
-            answered.setdefault(tuple(cell.clean.values), []).append(cell.run.info.run_id)
+            run, (weights, task, model, perturb, level) = cell.run.info.run_id, cell.place
+            clean.setdefault((weights, task, model), {}).setdefault(tuple(cell.clean.values), []).append(run)
+            texts.setdefault((weights, task, perturb, level), {}).setdefault((cell.texts.digest,), []).append(run)
             writer.add(cell, found)
-    return Examples(pd.DataFrame(changes), pd.DataFrame(flipped), _items(parts), writer.items(_PAGE), _doubts(clean))
+    doubts = (*_doubts(clean, "the answers to the clean texts"), *_doubts(texts, "the disturbed texts"))
+    return Examples(pd.DataFrame(changes), pd.DataFrame(flipped), _items(parts), writer, doubts)
 
 
 def _own(frame: pd.DataFrame, weights: str) -> pd.DataFrame:
@@ -115,7 +118,7 @@ def _row(change: Change) -> dict[str, Any]:
         **_ends("baseline", change.clean_interval),
         **_ends("value", change.disturbed_interval),
         **_ends("change", change.relative_interval),
-        **{f"{one}_probability": shares.get(one) for one in Category if one != Category.UNDEFINED},
+        **{f"{one}_probability": shares.get(one) for one in Category},
         **{"p": change.p, "method": change.method, "note": change.note},
     }
 
@@ -125,12 +128,18 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
 
 
 def _flips(cell: CellAnswers, found: Any) -> dict[str, Any]:
-    better = improvement(cell.disturbed.right - cell.clean.right)
+    # Texts of one group (a patient) rise and fall together: the sign of their sum is flipped.
+    places = bootstrap.positions(cell.texts.groups.tolist(), len(found))
+    better = improvement(np.bincount(places, weights=cell.disturbed.right - cell.clean.right))
     place = dict(zip(PLACE, cell.place, strict=True))
     counts = {name.replace(" ", "_"): count for name, count in flip_counts(found).items()}
-    unread = int((cell.disturbed.outcomes != "scored").sum())
-    told = {"mean_change": better.mean, "better_p": better.p, "note": better.note}
-    return {**place, "n": len(found), **counts, "unread": unread, **told}
+    unread = {
+        "unread": int((cell.disturbed.outcomes != "scored").sum()),
+        "unread_clean": int((cell.clean.outcomes != "scored").sum()),
+    }
+    mean = float((cell.disturbed.right - cell.clean.right).mean())
+    told = {"mean_change": mean, "better_p": better.p, "note": better.note}
+    return {**place, "n": len(found), "independent": int(places.max()) + 1, **counts, **unread, **told}
 
 
 def _part(cell: CellAnswers) -> _Part:
@@ -139,13 +148,12 @@ def _part(cell: CellAnswers) -> _Part:
     return _Part(cell.place, texts.ids, texts.groups, cell.clean.right, cell.disturbed.right, texts.edited, medical)
 
 
-def _doubts(clean: Mapping[tuple[str, ...], Mapping[tuple[str, ...], Sequence[str]]]) -> tuple[str, ...]:
-    return tuple(
-        f"{task} · {model} (weights {weights}): its cells do not have the same answers to the clean texts "
-        f"({', '.join(f'{len(runs)} runs like {runs[0]}' for runs in answers.values())})"
-        for (weights, task, model), answers in clean.items()
-        if len(answers) > 1
-    )
+def _doubts(found: Mapping[tuple[str, ...], Mapping[tuple[str, ...], Sequence[str]]], what: str) -> Iterator[str]:
+    """Yield where cells that should share something do not."""
+    for (weights, *place), kinds in found.items():
+        if len(kinds) > 1:
+            runs = "; ".join(f"{len(runs)} runs like {runs[0]}" for runs in kinds.values())
+            yield f"{' · '.join(place)} (weights {weights}): its cells do not share {what} ({runs})"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from copy import deepcopy
+from html import escape
 from pathlib import Path
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 from noisyhealth.report.outline import Report, Table
@@ -17,41 +18,49 @@ _DPI = 200
 
 
 def write_tables(folder: Path, report: Report) -> None:
-    """Write every table as CSV, LaTeX and Markdown; what a folder had before goes, so that no old table stays.
+    """Write every table as CSV, LaTeX and Markdown.
 
     CSV has all digits, the others what a page shows. What keeps a study from being whole stands in each: in CSV as a
     column, so that the file can still be read by anything.
     """
-    _empty(folder, ".csv", ".md", ".tex")
+    folder.mkdir()
     for section in report.sections:
         for table in section.tables:
             _table(folder, table, report.warning)
 
 
 def write_figures(folder: Path, report: Report) -> None:
-    """Write every figure as PNG and SVG, in place of what the folder had before."""
-    _empty(folder, ".png", ".svg")
+    """Write every figure as PNG and SVG."""
+    folder.mkdir()
     for section in report.sections:
         for figure in section.figures:
-            name = _file(figure.name)
-            (folder / f"{name}.svg").write_bytes(figure.svg)
-            deepcopy(figure.drawing).savefig(folder / f"{name}.png", dpi=_DPI, metadata={"Software": None})
+            (folder / f"{figure.file}.svg").write_bytes(figure.svg)
+            drawing = deepcopy(figure.drawing)
+            drawing.savefig(folder / f"{figure.file}.png", dpi=_DPI, metadata={"Software": None})
 
 
-def _empty(folder: Path, *suffixes: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        if old.suffix in suffixes:
-            old.unlink()
+def marked(frame: pd.DataFrame, warning: str) -> pd.DataFrame:
+    """Return the frame with what is wrong with its study as a last column."""
+    return frame.assign(incomplete=warning) if warning else frame
+
+
+def publish(built: Path, out: Path) -> None:
+    """Put a report that was built in a folder of its own where it belongs, in place of an earlier one.
+
+    Tables and figures that the new one does not have go; whatever else lies there stays.
+    """
+    for folder, suffixes in (("tables", (".csv", ".md", ".tex")), ("figures", (".png", ".svg"))):
+        for old in (out / folder).glob("*"):
+            if old.suffix in suffixes:
+                old.unlink()
+    copytree(built, out, dirs_exist_ok=True)
 
 
 def _table(folder: Path, table: Table, warning: str) -> None:
-    name = _file(table.name)
-    frame = table.frame.assign(incomplete=warning) if warning else table.frame
-    frame.to_csv(folder / f"{name}.csv", index=False)
+    marked(table.frame, warning).to_csv(folder / f"{table.file}.csv", index=False)
     shown = rounded(table.frame)
-    (folder / f"{name}.md").write_text(markdown(table, warning), encoding="utf-8")
-    (folder / f"{name}.tex").write_text(_latex(table, shown, warning), encoding="utf-8")
+    (folder / f"{table.file}.md").write_text(markdown(table, warning), encoding="utf-8")
+    (folder / f"{table.file}.tex").write_text(_latex(table, shown, warning), encoding="utf-8")
 
 
 def markdown(table: Table, warning: str) -> str:
@@ -63,8 +72,8 @@ def markdown(table: Table, warning: str) -> str:
 
 
 def _unbroken(cell: object) -> str:
-    """Return a text that stays in its column."""
-    return str(cell).replace("|", "\\|").replace("\n", " ")
+    """Return a text that stays in its column, and is no markup."""
+    return escape(str(cell), quote=False).replace("|", "\\|").replace("\n", " ")
 
 
 def _latex(table: Table, shown: pd.DataFrame, warning: str) -> str:
@@ -73,7 +82,7 @@ def _latex(table: Table, shown: pd.DataFrame, warning: str) -> str:
     cells = shown.map(_escaped).rename(columns=_escaped)
     # A long table: it may be broken over pages, and \usepackage{longtable,booktabs} is all it needs.
     return cells.to_latex(
-        index=False, caption=caption, label=f"tab:{table.name}", column_format=aligned, longtable=True, escape=False
+        index=False, caption=caption, label=f"tab:{table.file}", column_format=aligned, longtable=True, escape=False
     )
 
 
@@ -86,10 +95,6 @@ def _escaped(text: object) -> str:
         **{"≥": r"$\geq$", "≤": r"$\leq$", "η": r"$\eta$", "ε": r"$\varepsilon$", "−": "$-$"},
     }
     return "".join(special.get(sign, sign) for sign in str(text))
-
-
-def _file(name: str) -> str:
-    return re.sub(r"[^\w.-]", "_", name)
 
 
 def _aligned(frame: pd.DataFrame) -> list[str]:

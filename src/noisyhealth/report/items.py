@@ -23,6 +23,7 @@ class Items:
     `rule` says in a sentence which they are, of how many. An example is a mapping of JSON values:
 
     - `task`, `weights`, `id`, `text`, `question`, `target`; `field`, which of text and question was disturbed;
+      `graded`, whether answers are free, with a score between 0 and 1;
     - `variants`: `perturb`, `level` and `edits`, each [start, before, after, op, medical 0/1, [flags]], where `start`
       counts code points of the original;
     - `replies`, one a model: `model`, `clean` (value, reply, outcome, right) and `cells`, one a variant: perturb,

@@ -22,7 +22,7 @@ _ANSWERS = pa.schema(
     [
         *((name, pa.string()) for name in (*PLACE, "run_id", "id", "group", "target", "value", "outcome")),
         ("right", pa.float64()),
-        *((name, pa.string()) for name in ("flip", "reply")),
+        *((name, pa.string()) for name in ("flip", "reply", "texts")),
         ("edits", pa.int64()),
         ("medical_share", pa.float64()),
     ]
@@ -30,7 +30,7 @@ _ANSWERS = pa.schema(
 _TEXTS = pa.schema(
     [
         *((name, pa.string()) for name in ("weights", "task", "perturb", "level", "id", "group", "target", "question")),
-        *((name, pa.string()) for name in ("field", "text", "disturbed", "edits")),
+        *((name, pa.string()) for name in ("field", "text", "disturbed", "edits", "texts")),
     ]
 )
 
@@ -39,21 +39,27 @@ _TEXTS = pa.schema(
 class Writer:
     """Writes both files into a folder, a cell at a time, and keeps up to `shown` examples a task for the page.
 
-    answers.parquet has the answers to the clean texts once a model, as perturbation "none"; texts.parquet each
-    disturbed text once, whoever was asked about it.
+    What keeps the study from being whole (`warning`) stands in the files' metadata. answers.parquet has the answers to
+    the clean texts once a model, as perturbation "none"; texts.parquet each disturbed text once, whoever was asked
+    about it; `texts` is the same in both where an answer is to that text.
     """
 
     folder: Path
     shown: int
+    warning: str = ""
     _stack: ExitStack = field(default_factory=ExitStack)
     _seen: set[tuple[str, ...]] = field(default_factory=set)
     _examples: dict[tuple[str, str], dict[str, dict[str, Any]]] = field(default_factory=dict)
     _totals: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def __enter__(self) -> Writer:
-        self._answers = self._stack.enter_context(pq.ParquetWriter(self.folder / ANSWERS, _ANSWERS, compression="zstd"))
-        self._written = self._stack.enter_context(pq.ParquetWriter(self.folder / TEXTS, _TEXTS, compression="zstd"))
+        self._answers = self._opened(ANSWERS, _ANSWERS)
+        self._written = self._opened(TEXTS, _TEXTS)
         return self
+
+    def _opened(self, name: str, schema: pa.Schema) -> pq.ParquetWriter:
+        said = schema.with_metadata({"incomplete": self.warning}) if self.warning else schema
+        return self._stack.enter_context(pq.ParquetWriter(self.folder / name, said, compression="zstd"))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -83,13 +89,16 @@ class Writer:
         places = {str(one): at for at, one in enumerate(cell.texts.ids)}
         for name in list(kept) or sorted(places, key=_rank)[: self.shown]:
             at = places[name]
-            example = kept.setdefault(name, _example(cell, at))
+            if name not in kept:
+                kept[name] = _example(cell, at)
+            example = kept[name]
             if not any((one["perturb"], one["level"]) == (perturb, level) for one in example["variants"]):
                 edits = [_edit(edit) for edit in json.loads(cell.texts.edits[at])]
                 example["variants"].append({"perturb": perturb, "level": level, "edits": edits})
-            replies = example["replies"].setdefault(model, {"model": model, "clean": _answer(cell.clean, at)})
+            if model not in example["replies"]:
+                example["replies"][model] = {"model": model, "clean": _answer(cell.clean, at), "cells": []}
             answer = {"perturb": perturb, "level": level, **_answer(cell.disturbed, at), "flip": str(flips[at])}
-            replies.setdefault("cells", []).append(answer)
+            example["replies"][model]["cells"].append(answer)
 
     def items(self, limit: int) -> Items:
         """Return the examples for the page: as many of each task as fit into `limit` bytes together."""
@@ -109,16 +118,18 @@ class Writer:
             chosen.append((rank, example))
         order = list(self._examples)
         examples = sorted((one for _, one in chosen), key=lambda one: order.index((one["weights"], one["task"])))
-        return Items(_rule(len(examples), sum(self._totals.values())), tuple(examples))
+        return Items(self._rule(len(examples)), tuple(examples))
 
-
-def _rule(shown: int, total: int) -> str:
-    if shown == total:
-        return f"All {total} texts are shown."
-    return (
-        f"{shown} of {total} texts are shown, as many of each task: those whose ids' SHA-256 come first, whatever was "
-        f"answered. All answers are in {ANSWERS}, all texts in {TEXTS}, beside this page."
-    )
+    def _rule(self, shown: int) -> str:
+        """Return in a sentence which examples the page has."""
+        total = sum(self._totals.values())
+        if shown == total:
+            return f"All {total} texts are shown."
+        return (
+            f"{shown} of {total} texts are shown: of each task those whose ids' SHA-256 come first, whatever was "
+            f"answered, at most {self.shown} of a task and as many as the page has room for. All answers are in "
+            f"{ANSWERS}, all texts in {TEXTS}, beside this page."
+        )
 
 
 def _rank(name: str) -> str:
@@ -131,7 +142,7 @@ def _example(cell: CellAnswers, at: int) -> dict[str, Any]:
     return {
         **{"task": task, "weights": weights, "id": str(texts.ids[at]), "field": texts.field},
         **{"text": str(texts.texts[at]), "question": str(texts.questions[at]), "target": str(texts.targets[at])},
-        **{"variants": [], "replies": {}},
+        **{"graded": not json.loads(cell.run.data.tags["labels"]), "variants": [], "replies": {}},
     }
 
 
@@ -153,6 +164,7 @@ def _answers(cell: CellAnswers, place: Sequence[str], given: Given, flips: Colum
         **{"run_id": [cell.run.info.run_id] * count, "id": texts.ids, "group": texts.groups, "target": texts.targets},
         **{"value": given.values, "outcome": given.outcomes, "right": given.right, "reply": given.replies},
         "flip": [""] * count if flips is None else flips,
+        "texts": [texts.digest[:16]] * count,
         "edits": [0] * count if flips is None else texts.edited,
         "medical_share": [0.0] * count if flips is None else texts.medical,
     }
@@ -171,6 +183,6 @@ def _texts(cell: CellAnswers) -> pa.Table:
         },
         **{"id": texts.ids, "group": texts.groups, "target": texts.targets, "question": texts.questions},
         **{"field": [texts.field] * count, "text": texts.texts, "disturbed": texts.disturbed},
-        "edits": texts.edits,
+        **{"edits": texts.edits, "texts": [texts.digest[:16]] * count},
     }
     return pa.table({name: columns[name] for name in _TEXTS.names}, schema=_TEXTS)

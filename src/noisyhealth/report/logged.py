@@ -25,7 +25,7 @@ def log(store: Store, report: Report, runs: Sequence[Run], folder: Path) -> str:
     """Log the files of a report and return the run's id."""
     ids = [str(run.info.run_id) for run in runs]
     tags = {"kind": "analysis", "complete": str(not report.warning).lower(), **version.git()}
-    run_id = store.start("analysis", tags, {"runs": len(ids), "runs_hash": _hash(ids)})
+    run_id = store.start("analysis", tags, {"runs": len(ids), "runs_hash": _hash(ids)}, source="analyze.py")
     try:
         store.log(run_id, _counts(report), {"mlflow.note.content": _note(store, report, runs)}, folder)
         store.end(run_id, "FINISHED")

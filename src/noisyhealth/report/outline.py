@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from re import sub
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ class Table:
     frame: pd.DataFrame
     note: str = ""
 
+    @property
+    def file(self) -> str:
+        """The name as a file may have it."""
+        return _file(self.name)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -38,6 +44,11 @@ class Figure:
     drawing: Drawing
     alt: str
     note: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name as a file may have it."""
+        return _file(self.name)
 
     @cached_property
     def svg(self) -> bytes:
@@ -72,3 +83,7 @@ class Report:
     warning: str
     summary: tuple[str, ...]
     sections: tuple[Section, ...]
+
+
+def _file(name: str) -> str:
+    return sub(r"[^A-Za-z0-9_.-]", "_", name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from noisyhealth.analysis import completeness, impact
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _ORDER = {
     "task": ("sentiment", "condition", "qa"),
     "perturb": ("none", "typo", "homophone", "redact"),
-    "level": ("none", "low", "mid", "high"),
 }
 
 
@@ -44,46 +43,54 @@ def cell_run(run: Run) -> CellRun:
         examples=tags["data_hash"],
         code=tags["code_hash"],
         begun=run.info.start_time,
+        prompt=tags.get("prompt_hash", ""),
+        rate=float(run.data.params["rate"]),
     )
 
 
-def choose(runs: Sequence[Run]) -> Chosen:
-    """Return, of the finished runs, the newest of each cell on the examples that most cells of its task have.
+def choose(runs: Sequence[Run], grid: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Chosen:
+    """Return, of the finished runs in the grid, the newest of each cell on the examples that most of its task have.
 
-    Cells on other examples cannot be compared; where two sets have as many runs, the later one counts.
+    Cells on other examples cannot be compared; where two sets have as many cells, the later one counts.
     """
-    finished = sorted(
-        (run for run in runs if run.info.status == completeness.FINISHED), key=lambda run: run.info.start_time
-    )
-    newest = {cell_run(run).place: run for run in finished}
-    latest = [run for run in finished if newest[cell_run(run).place] is run]
-    examples = _examples(latest)
-    kept = [run for run in latest if run.data.tags["data_hash"] == examples[_group(run)]]
-    return Chosen(tuple(kept), tuple(_left_out(finished, latest, kept)))
+    finished = [run for run in runs if run.info.status == completeness.FINISHED]
+    inside = [run for run in finished if completeness.within(cell_run(run), grid)]
+    inside.sort(key=lambda run: run.info.start_time)
+    examples = _examples(inside)
+    comparable = [run for run in inside if run.data.tags["data_hash"] == examples[_group(run)]]
+    newest = {cell_run(run).place: run for run in comparable}
+    kept = [run for run in comparable if newest[cell_run(run).place] is run]
+    older = len(comparable) - len(kept)
+    outside = len(finished) - len(inside)
+    told = [
+        *([f"{outside} runs are outside the grid that was named and left out"] if outside else []),
+        *([f"{older} runs are older than another of the same cell and left out"] if older else []),
+        *(
+            f"{run.info.run_name} ({run.info.run_id}) is on other examples than most cells of its task: left out"
+            for run in inside
+            if run.data.tags["data_hash"] != examples[_group(run)]
+        ),
+    ]
+    return Chosen(tuple(kept), tuple(told))
 
 
 def _examples(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
-    """Return the hash of the examples that most runs of each weights and task have."""
-    counts = Counter((*_group(run), run.data.tags["data_hash"]) for run in runs)
+    """Return the hash of the examples that most cells of each weights and task have; `runs` in the order of time."""
+    cells: dict[tuple[str, str, str], set[object]] = {}
+    for run in runs:
+        key = (*_group(run), run.data.tags["data_hash"])
+        places = cells.pop(key, set())  # a key that comes again goes to the end: the later set
+        cells[key] = places | {cell_run(run).place}
     chosen: dict[tuple[str, str], str] = {}
-    for weights, task, data in counts:
+    for (weights, task, data), places in cells.items():
         held = chosen.get((weights, task))
-        if held is None or counts[weights, task, data] >= counts[weights, task, held]:
+        if held is None or len(places) >= len(cells[weights, task, held]):
             chosen[weights, task] = data
     return chosen
 
 
 def _group(run: Run) -> tuple[str, str]:
     return run.data.tags["weights"], run.data.tags["task"]
-
-
-def _left_out(finished: Sequence[Run], latest: Sequence[Run], kept: Sequence[Run]) -> Iterator[str]:
-    if older := len(finished) - len(latest):
-        yield f"{older} runs are older than another of the same cell and left out"
-    for run in latest:
-        if all(run is not one for one in kept):
-            name = f"{run.info.run_name} ({run.info.run_id})"
-            yield f"{name} is on other examples than most cells of its task: left out"
 
 
 def in_order(runs: Sequence[Run]) -> list[Run]:
@@ -93,8 +100,9 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
 def _rank(run: Run) -> tuple[object, ...]:
     tags = run.data.tags
-    place = [(_at(name, tags[name]), tags[name]) for name in ("task", "perturb", "level")]
-    return tags["weights"], place[0], tags["answered_by"], place[1], place[2]
+    task, perturb = ((_at(name, tags[name]), tags[name]) for name in ("task", "perturb"))
+    # Levels by what they are, so that names of the user's own stand in the order of their dose.
+    return tags["weights"], task, tags["answered_by"], perturb, float(run.data.params["rate"]), tags["level"]
 
 
 def _at(name: str, value: str) -> int:
@@ -107,7 +115,8 @@ def scores(runs: Sequence[Run]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [row for run in in_order(runs) for row in _rows(run)]
-    columns = [*impact.KEY, "n", "value", "baseline", "change", "category", "unread", "run_id", "data_hash", "rate"]
+    columns = [*impact.KEY, "n", "value", "baseline", "change", "category", "unread", "unread_clean"]
+    columns += ["run_id", "data_hash", "rate"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -121,6 +130,7 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
         "model": tags["answered_by"],
         "n": int(metrics["n"]),
         "unread": int(metrics["n"] - metrics["outcome/scored"]),
+        "unread_clean": int(metrics["n"] - metrics["clean_outcome/scored"]),
         "run_id": run.info.run_id,
         "rate": float(run.data.params["rate"]),
     }

@@ -25,4 +25,4 @@ def _table(table: Table, warning: str) -> None:
     print("", *([warning] if warning else []), table.title, sep="\n")
     print(shown.to_string(index=False) if len(shown) else "(no rows)")
     if len(table.frame) > _MOST:
-        print(f"... and {len(table.frame) - _MOST} more rows in tables/{table.name}.csv")
+        print(f"... and {len(table.frame) - _MOST} more rows in tables/{table.file}.csv")

@@ -57,10 +57,11 @@ def _warnings(scores: pd.DataFrame) -> list[str]:
             f"With fewer than {_FEW} texts a cell, many categories are a matter of chance: look at the intervals and "
             "probabilities in the table of every scenario before believing one."
         )
-    unread = cells[cells["unread"] > cells["n"] / 2]
+    unread = cells[cells[["unread", "unread_clean"]].max(axis=1) > cells["n"] / 2]
     if len(unread):
         told.append(
-            f"In {len(unread)} cells more than half of the replies hold no answer ({', '.join(_who(unread))}): their "
+            f"In {len(unread)} cells more than half of the replies, to disturbed or clean texts, hold no answer "
+            f"({', '.join(_who(unread))}): their "
             "scores say little about the model's knowledge."
         )
     return told

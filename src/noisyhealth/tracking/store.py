@@ -137,12 +137,13 @@ class Store:
         parent: str = "",
         *,
         begun: float | None = None,
+        source: str = "run.py",
     ) -> str:
         """Start a run and return its id; interrupted in between, the run ends as KILLED.
 
-        `begun`: when its work began, in seconds since 1970, where that was before now.
+        `begun`: when its work began, in seconds since 1970, where that was before now. `source`: the script.
         """
-        whole = {**tags, "mlflow.runName": name, "mlflow.source.name": "run.py", "mlflow.source.type": "LOCAL"}
+        whole = {**tags, "mlflow.runName": name, "mlflow.source.name": source, "mlflow.source.type": "LOCAL"}
         if parent:
             whole["mlflow.parentRunId"] = parent
         run_id = ""

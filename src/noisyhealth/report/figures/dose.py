@@ -88,7 +88,8 @@ def _panel(axes: Axes, cells: pd.DataFrame, perturbs: Sequence[str], levels: Seq
         points = [_point(rows[rows["level"] == level]) for level in levels]
         clean = rows.groupby(rows["model"].astype(str))["baseline"].first()
         y = np.array([clean.mean(), *(point[0] for point in points)])
-        bars = np.array([[0.0, 0.0], *(point[1:] for point in points)]).T
+        alone = _ends(rows.iloc[0], "baseline") if len(clean) == 1 else (0.0, 0.0)
+        bars = np.array([alone, *(point[1:] for point in points)]).T
         x = np.arange(len(y)) + (at - (len(perturbs) - 1) / 2) * 0.14 * (np.arange(len(y)) > 0)
         axes.errorbar(
             x, y, bars, color=style.colour(at), linestyle=style.line(at), marker=style.marker(at), markersize=3.5,
@@ -105,12 +106,18 @@ def _point(rows: pd.DataFrame) -> tuple[float, float, float]:
     if len(rows) > 1:
         mean = float(rows["value"].mean())
         return mean, mean - float(rows["value"].min()), float(rows["value"].max()) - mean
-    value = float(rows["value"].iloc[0])
-    low, high = (
-        float(style.fractions(rows[name]).iloc[0]) if name in rows else math.nan for name in ("value_low", "value_high")
-    )
-    below, above = (0.0 if math.isnan(size) else max(0.0, size) for size in (value - low, high - value))
-    return value, below, above
+    return float(rows["value"].iloc[0]), *_ends(rows.iloc[0], "value")
+
+
+def _ends(row: pd.Series, name: str) -> tuple[float, float]:
+    """Return how far a score's interval goes down and up, 0 where the runs have none."""
+    import pandas as pd
+
+    value = float(row[name])
+    low, high = (row.get(f"{name}_{end}") for end in ("low", "high"))
+    if pd.isna(low) or pd.isna(high):
+        return 0.0, 0.0
+    return max(0.0, value - float(low)), max(0.0, float(high) - value)
 
 
 def _strip(axes: Axes, name: str) -> None:

@@ -26,14 +26,10 @@
     example.replies.flatMap((reply) => reply.cells.map((cell) => ({ example, reply, cell }))),
   );
   // A task with scores between 0 and 1 is not one of right and wrong.
-  const graded = new Set(answers.filter(isPart).map((answer) => answer.example.task));
+  const graded = new Set(examples.filter((example) => example.graded).map((example) => example.task));
   const form = at("filters");
   const state = { task: "", model: "", perturb: "", level: "", flip: "", q: "", first: 0 };
   const choices = Object.fromEntries(FIELDS.map((field) => [field, values(field)]));
-
-  function isPart({ reply, cell }) {
-    return [reply.clean.right, cell.right].some((right) => right > 0 && right < 1);
-  }
 
   function valueOf({ example, reply, cell }, field) {
     return field === "task" ? example.task : field === "model" ? reply.model : cell[field];

@@ -14,7 +14,7 @@ _RUNS = "Every run that counts, with its id in MLflow; its artifacts hold every 
 _PROBLEMS = "What keeps the study from being whole."
 
 
-def section(runs: pd.DataFrame, problems: pd.DataFrame, doubts: Sequence[str]) -> Section:
+def section(runs: pd.DataFrame, problems: pd.DataFrame, left_out: Sequence[str]) -> Section:
     """Return the last section, of all weights together."""
     commits = sorted({str(commit)[:10] for commit in runs["git_commit"] if commit})
     codes = sorted(set(runs["code_hash"]))
@@ -24,7 +24,7 @@ def section(runs: pd.DataFrame, problems: pd.DataFrame, doubts: Sequence[str]) -
         sentences=(
             f"{len(runs)} runs, started {runs['started'].min()} to {runs['started'].max()} (UTC).",
             f"Version of the code: {', '.join(codes)}{commit}.",
-            *doubts,
+            *left_out,
         ),
         tables=(
             Table("runs", "Runs", runs, _RUNS),

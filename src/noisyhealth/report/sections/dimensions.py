@@ -37,8 +37,9 @@ _WITHIN = (
     "corrected where sphericity fails."
 )
 _TREND = (
-    "Page's test within texts over clean, low, mid, high: p is two-sided, p_falls one-sided for a falling score; "
-    "constant: texts that score alike at all levels and say nothing. p_falls_holm corrected for all rows."
+    "Page's test within texts (of a group, its mean) over clean, low, mid, high: p is two-sided, p_falls one-sided "
+    "for a falling score; constant: texts that score alike at all levels and say nothing. p_falls_holm corrected for "
+    "all rows."
 )
 
 
@@ -67,7 +68,9 @@ def _friedman(tests: list[FriedmanResult]) -> pd.DataFrame:
 
 
 def _pairs(tests: list[FriedmanResult] | list[AnovaResult], kind: type) -> pd.DataFrame:
-    return pairs({test.factor: test.pairs for test in tests}, kind)
+    found = pairs({test.factor: test.pairs for test in tests}, kind)
+    found.insert(3, "blocks", found["factor"].map({test.factor: test.blocks for test in tests}))
+    return found
 
 
 def _anova(tests: list[AnovaResult]) -> pd.DataFrame:
@@ -89,7 +92,8 @@ def _anova(tests: list[AnovaResult]) -> pd.DataFrame:
 
 
 def _within(found: WithinResult) -> pd.DataFrame:
-    return rows(found.terms, Term.__slots__).rename(columns={"name": "term"})
+    terms = rows(found.terms or [Term("", 0, 0)], Term.__slots__).rename(columns={"name": "term"})
+    return terms.assign(subjects=found.subjects, incomplete=found.incomplete, note=found.note)
 
 
 def _note(found: WithinResult) -> str:
@@ -106,9 +110,11 @@ def _trends(items: pd.DataFrame) -> pd.DataFrame:
     listed = []
     by = ["task", "model", "perturb"]
     for key, part in items.groupby(by, observed=True, sort=False):
-        wide = part.pivot(index="id", columns="level", values="right").dropna(axis=1, how="all")
+        # Texts of one group (a patient) are not independent: their mean is one row.
+        means = part.groupby(["group", "level"], observed=True)[["right", "clean_right"]].mean()
         levels = [str(level) for level in part["level"].unique()]
-        clean = part.drop_duplicates("id").set_index("id")["clean_right"].reindex(wide.index)
+        wide = means["right"].unstack("level")
+        clean = means["clean_right"].groupby("group", observed=True).first().reindex(wide.index)
         found = trend.trend(pd.concat([clean, wide[levels]], axis=1).to_numpy())
         numbers = {name: getattr(found, name) for name in trend.TrendResult.__slots__}
         listed.append({**dict(zip(by, map(str, key), strict=True)), "levels": " < ".join(levels), **numbers})

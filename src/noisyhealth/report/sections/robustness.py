@@ -32,18 +32,19 @@ _CHI = (
     "number expected in a field: below 5, p is from 9,999 permutations. Scores of one cell come from the same "
     "replies, so p is smaller than it should be; the study counts them in the same way."
 )
-_EXPECTED = "The fields of those tests: how many scenarios fell there, and how many would if nothing were associated."
+_EXPECTED = "The fields of those tests: how many scenarios fell there, and how many would without an association."
 _CHANGES = (
     "n texts, of which as many as `independent` says share no patient or note. value, baseline and change (a fraction"
     " of the baseline) with 95 % intervals (BCa bootstrap over texts). The probabilities are shares of 4,999 paired "
-    "resamples of the texts in each category: a category with less than .95 could as well be its neighbour. p: exact "
-    "McNemar test for accuracy, else paired bootstrap, of no change; p_holm corrected for all rows of this table."
+    "resamples of the texts in each category: a category with less than .95 could as well be its neighbour, and where"
+    " few answers flipped they are too sure, so read them with p. p: exact McNemar test for accuracy, else paired "
+    "bootstrap, of no change; p_holm corrected for all rows of this table."
 )
 _FLIPS = (
     "What became of the answers, of n: right to wrong, wrong to right, wrong to another wrong one. For free answers: "
-    "a lower ROUGE-L, a higher one, another answer with the same. unread: replies that hold no answer, counted as "
-    "wrong. better_p: one-sided sign-flip test that the texts' scores rose beyond what redrawing the disturbance "
-    "would do; better_p_holm corrected for all rows."
+    "a lower ROUGE-L, a higher one, another answer with the same. unread and unread_clean: replies that hold no "
+    "answer, counted as wrong. better_p: one-sided sign-flip test that the texts' scores rose beyond what redrawing "
+    "the disturbance would do; better_p_holm corrected for all rows."
 )
 _DOSE = (
     "Means over the texts: edited words, their share of all words, of the words that may be edited, of the "
@@ -123,11 +124,16 @@ def _associations(found: Sequence[Association]) -> pd.DataFrame:
             {
                 **{name: getattr(one, name) for name in columns},
                 "least_expected": min((number for row in one.expected for number in row), default=None),
-                "note": "; ".join([*(f"no {name}" for name in one.dropped), *([one.note] if one.note else [])]),
+                "note": "; ".join([*_dropped(one), *([one.note] if one.note else [])]),
             }
             for one in found
         ]
     )
+
+
+def _dropped(one: Association) -> list[str]:
+    levels = [f"{name} has no scenario with a defined change and is left out" for name in one.dropped_levels]
+    return [*(f"no {name}" for name in one.dropped), *levels]
 
 
 def _expected(found: Sequence[Association]) -> pd.DataFrame:
@@ -155,7 +161,7 @@ def _flips(flips: pd.DataFrame) -> pd.DataFrame:
 
 def _sentences(changed: pd.DataFrame, flips: pd.DataFrame) -> tuple[str, ...]:
     lost = changed[changed["category"] == "catastrophic"]
-    sure = int((lost["catastrophic_probability"] >= 0.95).sum())
+    sure = int(((lost["catastrophic_probability"] >= 0.95) & (lost["p_holm"] < 0.05)).sum())
     shown = int((changed["p_holm"] < 0.05).sum())
     tested = int(changed["p"].notna().sum())
     better = flips[flips["better_p_holm"] < 0.05]
@@ -165,8 +171,8 @@ def _sentences(changed: pd.DataFrame, flips: pd.DataFrame) -> tuple[str, ...]:
     ]
     if len(lost):
         told.append(
-            f"{len(lost)} scenarios dropped catastrophically; {sure} of them stay catastrophic in at least 95 % of the "
-            "resamples of their texts."
+            f"{len(lost)} scenarios dropped catastrophically; {sure} of them stay so in at least 95 % of the resamples "
+            "of their texts, with a change beyond chance."
         )
     told.append(
         "No cell got better beyond what redrawing its disturbance would do."
@@ -188,8 +194,8 @@ def _worst(changed: pd.DataFrame) -> tuple[str, ...]:
     )
 
 
-def _known(p: float) -> float | None:
-    return None if math.isnan(p) else p  # NaN where a column of floats has a gap
+def _known(p: float | None) -> float | None:
+    return None if p is None or math.isnan(p) else p  # NaN where a column of floats has a gap
 
 
 def _cells(rows: pd.DataFrame) -> str:

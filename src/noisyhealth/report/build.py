@@ -1,0 +1,122 @@
+"""A report from the runs of a study: what counts, what is wrong with it, its sections and their files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from noisyhealth.analysis import completeness
+from noisyhealth.analysis.completeness import Problem
+from noisyhealth.errors import DataError
+from noisyhealth.report import examples, files, runs
+from noisyhealth.report.outline import Report, Section
+from noisyhealth.report.sections import basis, dimensions, medical, robustness
+from noisyhealth.report.summary import summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow.entities import Run
+
+    from noisyhealth.report.clock import Clock
+    from noisyhealth.report.kept import Writer
+    from noisyhealth.tracking.store import Store
+
+_SEED = 0  # of resamples and permutations: the same runs give the same report
+
+
+@dataclass(frozen=True)
+class Built:
+    """A report, the runs and scenarios it rests on, and the examples for its page."""
+
+    report: Report
+    runs: tuple[Run, ...]
+    scores: pd.DataFrame
+    examples: Writer
+
+
+def build(
+    store: Store, folder: Path, grid: Mapping[str, Sequence[str]], *, allow_incomplete: bool, clock: Clock
+) -> Built:
+    """Return the report of a study, its tables, figures, scores, answers and texts written to an empty folder.
+
+    Raises DataError when the study has no finished cell on disturbed texts, when a logged score is not that of its
+    answers, and when the study is not whole, unless that is allowed: then every table says so.
+    """
+    cells, swept = store.runs("tags.kind = 'cell'"), store.runs("tags.kind = 'sweep'")
+    clock.lap("MLflow's search")
+    listed = completeness.problems([runs.cell_run(run) for run in cells], grid, _choices(swept))
+    warning = _warning(store.study, listed, allowed=allow_incomplete)
+    chosen = runs.choose(cells, grid)
+    scores = _scores(store.study, chosen.runs)
+    found = examples.read(store, chosen.runs, folder, seed=_SEED, warning=warning)
+    clock.lap("reading answers and resampling them")
+    if found.doubts:
+        listed = [*listed, *(Problem("mixed within a column", doubt) for doubt in found.doubts)]
+        warning = _warning(store.study, listed, allowed=allow_incomplete)
+    sections = tuple(_sections(scores, found, chosen, listed))
+    report = Report(store.study, warning, summary(scores), sections)
+    files.marked(scores, warning).to_csv(folder / "scores.csv", index=False)
+    files.write_tables(folder / "tables", report)
+    clock.lap("tests and tables")
+    files.write_figures(folder / "figures", report)
+    for line in (*_lines(listed), *chosen.left_out):
+        print(line)
+    return Built(report, chosen.runs, scores, found.shown)
+
+
+def _choices(swept: Sequence[Run]) -> list[dict[str, list[str]]]:
+    """Return what each sweep set out to run; a search chose its cells one by one, and set out for none."""
+    return [json.loads(run.data.tags["choices"]) for run in swept if "choices" in run.data.tags]
+
+
+def _warning(study: str, listed: Sequence[Problem], *, allowed: bool) -> str:
+    """Return what stands above every table, "" for a whole study; raise DataError where that is not allowed."""
+    if not listed:
+        return ""
+    if not allowed:
+        told = "\n".join([f"study {study!r} is not whole: {completeness.summary(listed)}", *_lines(listed)])
+        raise DataError(f"{told}\nRun what is missing, or give allow_incomplete=true")
+    return f"INCOMPLETE: {completeness.summary(listed)} (see problems)"
+
+
+def _lines(listed: Sequence[Problem]) -> list[str]:
+    return [f"- {one.kind}: {one.what}{f' ({_ids(one)})' if one.runs else ''}" for one in listed]
+
+
+def _ids(one: Problem) -> str:
+    return ", ".join(one.runs)
+
+
+def _scores(study: str, chosen: Sequence[Run]) -> pd.DataFrame:
+    scores = runs.scores(chosen)
+    if scores.empty:
+        found = f", only {len(chosen)} on clean texts (perturb=none)" if chosen else ""
+        raise DataError(
+            f"study {study!r} has no finished cell with a disturbed text{found}: run `python run.py` with "
+            "perturb=typo,homophone,redact first"
+        )
+    return scores
+
+
+def _sections(
+    scores: pd.DataFrame, found: examples.Examples, chosen: runs.Chosen, listed: Sequence[Problem]
+) -> Iterator[Section]:
+    headlines = {run.data.tags["task"]: run.data.tags["headline"] for run in chosen.runs}
+    doses = runs.doses(chosen.runs)
+    for weights in scores["weights"].unique():
+        part = found.of(weights)
+        own = scores[scores["weights"] == weights]
+        yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines)
+        yield dimensions.section(weights, own, part.items)
+        yield medical.section(weights, part.items)
+    yield basis.section(runs.listed(chosen.runs), _problems(listed), chosen.left_out)
+
+
+def _problems(listed: Sequence[Problem]) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = [(one.kind, one.what, " ".join(one.runs)) for one in listed]
+    return pd.DataFrame(rows, columns=["problem", "what", "run_ids"])
