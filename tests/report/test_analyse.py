@@ -23,10 +23,10 @@ from noisyhealth.tracking.store import Store
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")
 
 TABLES = (
-    *("categories", "categories_by_model_task", "categories_by_perturb_level"),
+    *("baselines", "categories", "categories_by_model_task", "categories_by_perturb_level"),
     *(f"categories_by_{name}" for name in ("model", "task", "perturb", "level")),
     *("chi_squared", "expected", "changes", "flips", "doses"),
-    *("friedman", "conover", "anova", "t_tests", "anova_within", "trend"),
+    *("friedman", "friedman_headline", "conover", "anova", "t_tests", "anova_within", "trend"),
     *("medical_bins", "medical_mixed", "medical_spearman"),
 )
 
@@ -250,7 +250,7 @@ def test_a_study_that_is_not_whole_says_so_in_every_table(changed: tuple[Store, 
     for path in (out / "tables").iterdir():
         if path.suffix == ".csv":
             frame = pd.read_csv(path)
-            assert set(frame["incomplete"]) == ({told} if len(frame) else set()), path.name
+            assert set(frame["study_incomplete"]) == ({told} if len(frame) else set()), path.name
         else:
             assert told in path.read_text(), path.name
     assert told in (out / "index.html").read_text()
@@ -318,7 +318,12 @@ def cells_of(store: Store, folder: Path, *, clean: bool = False, texts: bool = F
     if unread:
         first |= {"outcome": ["empty"] * 8 + ["scored"] * 4, "value": [""] * 8 + first["value"][8:]}
         first["right"] = [float(one == target) for one, target in zip(first["value"], same.targets, strict=True)]
-    second = {**first, "outcome": ["scored"] * 12, "value": ["negative"] * 12, "right": [float(one == "negative") for one in same.targets]}
+    second = {
+        **first,
+        "outcome": ["scored"] * 12,
+        "value": ["negative"] * 12,
+        "right": [float(one == "negative") for one in same.targets],
+    }
     for model in ("a", "b"):
         for perturb in ("typo", "redact"):
             of = other if texts and model == "b" and perturb == "redact" else same
@@ -338,7 +343,7 @@ def test_cells_that_do_not_share_what_they_should_are_no_whole_study(folder: Pat
     assert not out.exists()
     analyse(store, Options(out, {}, allow_incomplete=True, log=False))
     assert told in (out / "index.html").read_text()
-    assert set(pd.read_csv(out / "scores.csv")["incomplete"].str.startswith("INCOMPLETE: ")) == {True}
+    assert set(pd.read_csv(out / "scores.csv")["study_incomplete"].str.startswith("INCOMPLETE: ")) == {True}
 
 
 def test_clean_replies_without_an_answer_are_counted_and_warned_of(folder: Path) -> None:

@@ -94,7 +94,9 @@ def analyse(store: Store, options: Options) -> None:
         print(f"\n{len(built.runs)} runs, {len(built.scores)} scenarios.", end=" ")
         print(f"Report: {(options.out / 'index.html').resolve()}")
         if options.log:
-            print(f"MLflow: run {logged.log(store, built.report, built.runs, folder)} of the study {store.study!r}")
+            given = {"grid": dict(options.grid), "allow_incomplete": options.allow_incomplete}
+            run = logged.log(store, built.report, built.runs, folder, given)
+            print(f"MLflow: run {run} of the study {store.study!r}")
             clock.lap("logging")
     print(f"Seconds: {clock}")
 

@@ -57,7 +57,8 @@ def build(
         listed = [*listed, *(Problem("mixed within a column", doubt) for doubt in found.doubts)]
         warning = _warning(store.study, listed, allowed=allow_incomplete)
     sections = tuple(_sections(scores, found, chosen, listed))
-    report = Report(store.study, warning, summary(scores), sections)
+    told = (*summary(scores), *(sentence for section in sections[:-1] for sentence in section.sentences[:4]))
+    report = Report(store.study, warning, told, sections)
     files.marked(scores, warning).to_csv(folder / "scores.csv", index=False)
     files.write_tables(folder / "tables", report)
     clock.lap("tests and tables")
@@ -110,7 +111,7 @@ def _sections(
         part = found.of(weights)
         own = scores[scores["weights"] == weights]
         yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines)
-        yield dimensions.section(weights, own, part.items)
+        yield dimensions.section(weights, own, part.items, headlines)
         yield medical.section(weights, part.items)
     yield basis.section(runs.listed(chosen.runs), _problems(listed), chosen.left_out)
 

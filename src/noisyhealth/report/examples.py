@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,21 +38,23 @@ _SAME = 1e-9  # a score and the same score computed again
 class Examples:
     """What all answers say.
 
-    `changes`: a row a scenario; `flips`: a row a cell; `items`: a row an answer to a disturbed text, as
-    `analysis.medical` takes it; `shown`: has the examples for the page; `doubts`: what does not fit together, in
-    sentences.
+    `changes`: a row a scenario; `clean`: a row a task and model; `flips`: a row a cell; `items`: a row an answer
+    to a disturbed text, as `analysis.medical` takes it; `shown`: has the examples for the page; `doubts`: what
+    does not fit together, in sentences.
     """
 
     changes: pd.DataFrame
     flips: pd.DataFrame
+    clean: pd.DataFrame
     items: pd.DataFrame
     shown: Writer
     doubts: tuple[str, ...]
 
     def of(self, weights: str) -> Examples:
         """Return the same with the rows of one set of weights."""
-        changes, flipped, items = (_own(frame, weights) for frame in (self.changes, self.flips, self.items))
-        return replace(self, changes=changes, flips=flipped, items=items)
+        frames = (self.changes, self.flips, self.clean, self.items)
+        changes, flipped, clean, items = (_own(frame, weights) for frame in frames)
+        return replace(self, changes=changes, flips=flipped, clean=clean, items=items)
 
 
 def read(store: Store, runs: Sequence[Run], folder: Path, *, seed: int, warning: str = "") -> Examples:
@@ -64,6 +67,7 @@ def read(store: Store, runs: Sequence[Run], folder: Path, *, seed: int, warning:
 
     changes: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
+    baselines: dict[tuple[str, ...], dict[str, Any]] = {}
     parts: list[_Part] = []
     clean: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
     texts: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
@@ -74,13 +78,15 @@ def read(store: Store, runs: Sequence[Run], folder: Path, *, seed: int, warning:
             found = flips(pairs.clean, pairs.disturbed, pairs.clean_right, pairs.disturbed_right)
             changes += _changes(cell, pairs, seed)
             flipped.append(_flips(cell, found))
+            baselines.setdefault(cell.place[:3], _baseline(cell))
             parts.append(_part(cell))
             run, (weights, task, model, perturb, level) = cell.run.info.run_id, cell.place
             clean.setdefault((weights, task, model), {}).setdefault(tuple(cell.clean.values), []).append(run)
             texts.setdefault((weights, task, perturb, level), {}).setdefault((cell.texts.digest,), []).append(run)
             writer.add(cell, found)
     doubts = (*_doubts(clean, "the answers to the clean texts"), *_doubts(texts, "the disturbed texts"))
-    return Examples(pd.DataFrame(changes), pd.DataFrame(flipped), _items(parts), writer, doubts)
+    clean_answers = pd.DataFrame(list(baselines.values()))
+    return Examples(pd.DataFrame(changes), pd.DataFrame(flipped), clean_answers, _items(parts), writer, doubts)
 
 
 def _own(frame: pd.DataFrame, weights: str) -> pd.DataFrame:
@@ -140,6 +146,17 @@ def _flips(cell: CellAnswers, found: Any) -> dict[str, Any]:
     mean = float((cell.disturbed.right - cell.clean.right).mean())
     told = {"mean_change": mean, "better_p": better.p, "note": better.note}
     return {**place, "n": len(found), "independent": int(places.max()) + 1, **counts, **unread, **told}
+
+
+def _baseline(cell: CellAnswers) -> dict[str, Any]:
+    """Return what a model that does not read would score, and how often this one gave one and the same answer."""
+    place = dict(zip(PLACE[:3], cell.place[:3], strict=True))
+    if not json.loads(cell.run.data.tags["labels"]):
+        return {**place, "floor": None, "commonest": "", "commonest_share": None}
+    n = len(cell.texts.ids)
+    [(_, most)] = Counter(cell.texts.targets.tolist()).most_common(1)
+    [(answer, often)] = Counter(cell.clean.values.tolist()).most_common(1)
+    return {**place, "floor": most / n, "commonest": str(answer), "commonest_share": often / n}
 
 
 def _part(cell: CellAnswers) -> _Part:

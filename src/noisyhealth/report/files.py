@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _DPI = 200
+# Columns for tracing, too wide for a printed page; CSV has them.
+_TRACES = ("run_id", "run_ids", "cell_key", "data_hash", "code_hash", "git_commit", "method", "note")
 
 
 def write_tables(folder: Path, report: Report) -> None:
@@ -41,7 +43,7 @@ def write_figures(folder: Path, report: Report) -> None:
 
 def marked(frame: pd.DataFrame, warning: str) -> pd.DataFrame:
     """Return the frame with what is wrong with its study as a last column."""
-    return frame.assign(incomplete=warning) if warning else frame
+    return frame.assign(study_incomplete=warning) if warning else frame
 
 
 def publish(built: Path, out: Path) -> None:
@@ -78,8 +80,9 @@ def _unbroken(cell: object) -> str:
 
 def _latex(table: Table, shown: pd.DataFrame, warning: str) -> str:
     caption = ". ".join(_escaped(part).rstrip(".") for part in (table.title, warning, table.note) if part)
-    aligned = "".join("r" if one == "right" else "l" for one in _aligned(table.frame))
-    cells = shown.map(_escaped).rename(columns=_escaped)
+    left_out = [name for name in shown.columns if name in _TRACES]
+    aligned = "".join("r" if one == "right" else "l" for one in _aligned(table.frame.drop(columns=left_out)))
+    cells = shown.drop(columns=left_out).map(_escaped).rename(columns=_escaped)
     # A long table: it may be broken over pages, and \usepackage{longtable,booktabs} is all it needs.
     return cells.to_latex(
         index=False, caption=caption, label=f"tab:{table.file}", column_format=aligned, longtable=True, escape=False

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from noisyhealth import version
@@ -21,11 +22,17 @@ _FILES = "index.html among the artifacts is the report. It rests on"
 _NOTE = 7_900  # characters; MLflow cuts a tag at 8,000
 
 
-def log(store: Store, report: Report, runs: Sequence[Run], folder: Path) -> str:
-    """Log the files of a report and return the run's id."""
+def log(
+    store: Store,
+    report: Report,
+    runs: Sequence[Run],
+    folder: Path,
+    settings: Mapping[str, object] = MappingProxyType({}),
+) -> str:
+    """Log the files of a report, and by which settings it was made; return the run's id."""
     ids = [str(run.info.run_id) for run in runs]
     tags = {"kind": "analysis", "complete": str(not report.warning).lower(), **version.git()}
-    run_id = store.start("analysis", tags, {"runs": len(ids), "runs_hash": _hash(ids)}, source="analyze.py")
+    run_id = store.start("analysis", tags, {"runs": len(ids), "runs_hash": _hash(ids), **settings}, source="analyze.py")
     try:
         store.log(run_id, _counts(report), {"mlflow.note.content": _note(store, report, runs)}, folder)
         store.end(run_id, "FINISHED")

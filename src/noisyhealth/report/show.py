@@ -15,9 +15,7 @@ def report(told: Report) -> None:
         tables = [table for table in section.tables if table.name.startswith(_SHOWN)]
         for table in tables:
             _table(table, told.warning)
-        if section.sentences:
-            print("", section.title, *(f"- {sentence}" for sentence in section.sentences), sep="\n")
-    print("", *([told.warning] if told.warning else []), *told.summary, sep="\n")
+    print("", *([told.warning] if told.warning else []), *(f"- {sentence}" for sentence in told.summary), sep="\n")
 
 
 def _table(table: Table, warning: str) -> None:

@@ -12,6 +12,8 @@ from noisyhealth.report.outline import Section, Table
 from noisyhealth.report.sections.frames import p_text, pairs, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
 _WORDS = {"perturb": "perturbations", "model": "models", "task": "tasks", "level": "levels"}
@@ -21,20 +23,28 @@ _FRIEDMAN = (
     "with df; w: Kendall's W, 0 (no agreement of the blocks) to 1; size, its word: none below .1, small below .3, "
     "medium below .5, else large."
 )
+_ALONE = (
+    "Accuracy, or ROUGE-L, alone. The scores of one cell come from the same answers: as four blocks, which is how the"
+    " study counts them, they make the p values above too small. These do not have that fault."
+)
 _CONOVER = (
     "Conover's test of each pair after Friedman's, p with Bonferroni's correction. difference: mean rank of the first"
     " less that of the second; a higher rank is less harm. effect: r of the contrast, t / sqrt(t² + df); size by the "
-    "rule above (Cohen)."
+    "rule above (Cohen). The scores of one cell are no independent blocks, so p is too small."
 )
 _ANOVA = (
     "Repeated-measures ANOVA of the relative change over the same blocks. p is Greenhouse-Geisser's where Mauchly's "
     "test rejects sphericity (or cannot be made), p_by says which; eta: generalised eta squared. Scores are hardly "
-    "normal: Friedman's test does not ask for that."
+    "normal: Friedman's test does not ask for that. The scores of one cell are no independent blocks, so p is too "
+    "small."
 )
-_PAIRED = "Paired t tests over the blocks, p with Bonferroni's correction; d: Cohen's d_z."
+_PAIRED = (
+    "Paired t tests over the blocks, p with Bonferroni's correction; d: Cohen's d_z. The scores of one cell are no "
+    "independent blocks, so p is too small."
+)
 _WITHIN = (
-    "All dimensions at once: a subject is one score of one task. eta: partial eta squared. The p values are not "
-    "corrected where sphericity fails."
+    "All dimensions at once: a subject is one score of one task, and of one task all scores come from the same "
+    "answers, so p is too small. eta: partial eta squared. The p values are not corrected where sphericity fails."
 )
 _TREND = (
     "Page's test within texts (of a group, its mean) over clean, low, mid, high: p is two-sided, p_falls one-sided "
@@ -43,17 +53,20 @@ _TREND = (
 )
 
 
-def section(weights: str, scores: pd.DataFrame, items: pd.DataFrame) -> Section:
-    """Return the section of one set of weights; both frames are of it alone."""
+def section(weights: str, scores: pd.DataFrame, items: pd.DataFrame, headlines: Mapping[str, str]) -> Section:
+    """Return the section of one set of weights; both frames are of it alone. `headlines`: the main score of a task."""
     tests = [friedman(scores, factor) for factor in FACTORS]
+    head = scores[scores["score_name"] == scores["task"].map(dict(headlines))]
+    alone = [friedman(head, factor) for factor in FACTORS]
     variances = [anova(scores, factor) for factor in FACTORS]
     within, trends = anova_within(scores), _trends(items)
     return Section(
         title=f"What matters: disturbance, level, model or task? (RQ2, weights: {weights})",
-        sentences=(*map(_sentence, tests), *_dose(trends)),
+        sentences=(*map(_sentence, tests, alone), *_dose(trends)),
         figures=drops(scores),
         tables=(
             Table(f"friedman_{weights}", "Friedman's test over each dimension", _friedman(tests), _FRIEDMAN),
+            Table(f"friedman_headline_{weights}", "The same with one score a cell", _friedman(alone), _ALONE),
             Table(f"conover_{weights}", "Pairs after Friedman's test", _pairs(tests, Pair), _CONOVER),
             Table(f"anova_{weights}", "Repeated-measures ANOVA over each dimension", _anova(variances), _ANOVA),
             Table(f"t_tests_{weights}", "Pairs after the ANOVA", _pairs(variances, PairedT), _PAIRED),
@@ -123,20 +136,29 @@ def _trends(items: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _sentence(test: FriedmanResult) -> str:
+def _sentence(test: FriedmanResult, alone: FriedmanResult) -> str:
     if test.p is None or not test.mean_ranks:
         return f"Whether {_WORDS[test.factor]} differ cannot be tested: {test.note}."
-    least = min(test.mean_ranks, key=lambda level: (test.mean_ranks or {})[level])
     differ = "differ" if test.p < 0.05 else "do not differ by more than chance"
+    head = f"with one score a cell {p_text(alone.p)}, {alone.blocks} blocks"
     numbers = f"χ²({test.df}) = {test.q:.2f}, {p_text(test.p)}, W = {test.w:.2f} ({test.size}), {test.blocks} blocks"
-    harm = f"; {least} is harmed most" if test.factor in ("model", "task") else f"; {least} harms most"
-    return f"{_WORDS[test.factor].capitalize()} {differ} (Friedman's {numbers}){harm if test.p < 0.05 else ''}."
+    return f"{_WORDS[test.factor].capitalize()} {differ} (Friedman's {numbers}; {head}){_most(test)}."
+
+
+def _most(test: FriedmanResult) -> str:
+    """Return which level is worst, where Conover's test tells it from every other."""
+    ranks = test.mean_ranks or {}
+    least = min(ranks, key=lambda level: ranks[level])
+    against = [pair.p for pair in test.pairs if least in (pair.first, pair.second)]
+    if not all(p is not None and p < 0.05 for p in against):
+        return ""
+    return f"; {least} is harmed most" if test.factor in ("model", "task") else f"; {least} harms most"
 
 
 def _dose(trends: pd.DataFrame) -> tuple[str, ...]:
     falls = trends[trends["p_falls_holm"] < 0.05]
     tested = int(trends["p_falls"].notna().sum())
     return (
-        f"In {len(falls)} of {tested} tested combinations of task, model and perturbation the answers get worse from "
-        "level to level within the same texts (Page's test, p < .05 after Holm's correction).",
+        f"In {len(falls)} of {tested} tested combinations of task, model and perturbation the answers to the "
+        "same texts fall with the level (Page's test of a trend, p < .05 after Holm's correction).",
     )

@@ -93,7 +93,7 @@ def _sentence(one: MixedResult) -> str:
     else:
         said = "whether the disturbed words are medical makes no difference that can be told from chance"
     return (
-        f"{one.task}: {said} ({100 * effect.estimate:+.1f} points from none to all, 95 % interval "
-        f"{100 * effect.low:+.1f} to {100 * effect.high:+.1f}, {p_text(effect.p)}; {one.groups} texts, the number of "
+        f"{one.task}: {said} ({10 * effect.estimate:+.1f} points for each tenth more of them, 95 % interval "
+        f"{10 * effect.low:+.1f} to {10 * effect.high:+.1f}, {p_text(effect.p)}; {one.groups} texts, the number of "
         "edits held fixed)."
     )

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from noisyhealth.report.examples import Examples
 
 _CELL = ["task", "model", "perturb", "level"]
+_BASELINES = (
+    "What the changes are relative to. floor: the share of the commonest right answer, which a model would have that "
+    "always gave it; commonest_share: how often the model gave its own commonest answer. Free answers have neither. A"
+    " score near its floor cannot fall much, and its changes say little."
+)
 _CATEGORIES = (
     "Categories of the change relative to the clean score: increase (better), stable (down by less than 5 %), "
     "decrease (by 5 to 50 %), catastrophic (by half or more); undefined has a clean score of 0. n: scenarios, each a "
@@ -35,10 +40,10 @@ _CHI = (
 _EXPECTED = "The fields of those tests: how many scenarios fell there, and how many would without an association."
 _CHANGES = (
     "n texts, of which as many as `independent` says share no patient or note. value, baseline and change (a fraction"
-    " of the baseline) with 95 % intervals (BCa bootstrap over texts). The probabilities are shares of 4,999 paired "
-    "resamples of the texts in each category: a category with less than .95 could as well be its neighbour, and where"
-    " few answers flipped they are too sure, so read them with p. p: exact McNemar test for accuracy, else paired "
-    "bootstrap, of no change; p_holm corrected for all rows of this table."
+    " of the baseline) with 95 % intervals (Wilson's of accuracies, else BCa bootstrap over texts). The probabilities"
+    " are shares of 4,999 paired resamples of the texts in each category: a category with less than .95 could as well"
+    " be its neighbour, and where few answers flipped they are too sure, so read them with p. p: exact McNemar test "
+    "for accuracy, else paired bootstrap, of no change; p_holm corrected for all rows of this table."
 )
 _FLIPS = (
     "What became of the answers, of n: right to wrong, wrong to right, wrong to another wrong one. For free answers: "
@@ -60,9 +65,10 @@ def section(
     tests = [association(scores, factor) for factor in FACTORS]
     return Section(
         title=f"How much do answers suffer? (RQ1, weights: {weights})",
-        sentences=_sentences(changed, flips),
+        sentences=(*_sentences(changed, flips), *_near_the_floor(changed, examples)),
         figures=(*dose(changed, headlines), *heatmap(changed, headlines), *categories(scores)),
         tables=(
+            Table(f"baselines_{weights}", "Answers to the clean texts", _baselines(changed, examples), _BASELINES),
             *_categories(weights, scores),
             Table(f"chi_squared_{weights}", "Categories against each dimension", _associations(tests), _CHI),
             Table(f"expected_{weights}", "Scenarios observed and expected", _expected(tests), _EXPECTED),
@@ -77,7 +83,9 @@ def changes(scores: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     """Return the frame of scores with intervals, probabilities and p values beside each row."""
     table = scores.merge(found, on=list(impact.KEY), how="left", validate="one_to_one")
     table["p_holm"] = holm(table["p"])
-    return table
+    first = [*impact.KEY, "n", "baseline", "value", "change", "change_low", "change_high", "category", "p", "p_holm"]
+    last = ["note", "run_id"]
+    return table[[*first, *(name for name in table.columns if name not in (*first, *last)), *last]]
 
 
 def holm(p: pd.Series) -> list[float | None]:
@@ -150,6 +158,21 @@ def _expected(found: Sequence[Association]) -> pd.DataFrame:
         ],
         columns=["factor", "level", "category", "observed", "expected"],
     )
+
+
+def _baselines(changed: pd.DataFrame, examples: Examples) -> pd.DataFrame:
+    """Return a row a task, model and score."""
+    names = ["task", "model", "score_name", "n", "baseline", "baseline_low", "baseline_high", "unread_clean"]
+    rows = changed[names].drop_duplicates(["task", "model", "score_name"])
+    return rows.merge(examples.clean.drop(columns=["weights"]), on=["task", "model"], how="left")
+
+
+def _near_the_floor(changed: pd.DataFrame, examples: Examples) -> tuple[str, ...]:
+    """Return which models are not better on clean texts than one that always gives the commonest answer."""
+    table = _baselines(changed, examples)
+    low = table[(table["score_name"] == "accuracy") & (table["baseline_low"].astype(float) <= table["floor"])]
+    who = "; ".join(f"{row.task} · {row.model} ({row.baseline:.3f}, floor {row.floor:.3f})" for row in low.itertuples())
+    return (f"On clean texts not above always giving the commonest answer: {who}.",) if who else ()
 
 
 def _flips(flips: pd.DataFrame) -> pd.DataFrame:

@@ -31,7 +31,7 @@ def test_csv_has_all_digits_and_what_is_wrong_as_a_column(folder: Path) -> None:
         "na|me_%": ODD,
         "p": 0.00001,
         "drop_share": 0.25,
-        "incomplete": "INCOMPLETE: 1 missing",
+        "study_incomplete": "INCOMPLETE: 1 missing",
     }
 
 
