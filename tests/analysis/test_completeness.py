@@ -113,3 +113,10 @@ def test_prompts_and_rates_that_differ_within_a_task_or_level_are_named() -> Non
     assert problems(runs) == [Problem("mixed prompts", "qa, weights embedded: p1 in 9 runs, p2 in 1 runs")]
     runs[3] = replace(runs[3], prompt="p1", rate=0.2)
     assert problems(runs) == [Problem("mixed rates", "redact low, weights embedded: 0.2 in 1 runs, 0.1 in 3 runs")]
+
+
+def test_what_is_wrong_outside_a_grid_that_is_named_is_no_problem_of_it() -> None:
+    runs = whole()
+    runs[3] = replace(runs[3], status="RUNNING")
+    assert kinds(problems(runs)) == ["unfinished"]
+    assert problems(runs, {"task": ["sentiment"]}) == []

@@ -58,8 +58,10 @@ def problems(
     by other code than its own are superseded: a study that was run again by newer code is whole. `expected` may name
     task, model (the part), perturb and level; what it does not name is what the runs have, for each weights: every task
     with every model, perturbation and level. `swept`: what each sweep set out to run (weights, task, model, perturb,
-    level, each a list); its cells are expected too, as far as `expected` does not leave them out.
+    level, each a list); its cells are expected too, as far as `expected` does not leave them out; runs
+    that it leaves out are no problem either.
     """
+    found = [run for run in found if within(run, expected or {})]
     done = sorted((run for run in found if run.status == FINISHED), key=lambda run: run.begun)
     newest = {run.place: run for run in done}
     rivals = [run for run in done if run.code == newest[run.place].code]

@@ -69,6 +69,8 @@ def label(name: str, width: int, lines: int = 2) -> str:
 
     >>> label("meta-llama/Llama-3.1-8B-Instruct", 16)
     'meta-llama/\nLlama-3.…nstruct'
+    >>> label("gpt(SmolLM2-135M)", 15)
+    'gpt\n(SmolLM2-135M)'
     >>> label("a very long name", 10, 1), label("short", 10)
     ('a ver…name', 'short')
     """
@@ -82,6 +84,9 @@ def label(name: str, width: int, lines: int = 2) -> str:
 
 def _broken(name: str, width: int) -> list[str]:
     """Return the name in pieces of at most so many characters, broken after a space or a mark where one is."""
+    before, mark, weights = name.partition("(")
+    if before and mark and max(len(before), len(mark + weights)) <= width < len(name):
+        return [before, mark + weights]  # "gpt(SmolLM2-135M)": who, and played by what
     pieces = [""]
     for word in re.findall(r"[^\s/_-]*[\s/_-]?", name):
         for at in range(0, len(word), width):

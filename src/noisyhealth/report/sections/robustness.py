@@ -65,7 +65,7 @@ def section(
     tests = [association(scores, factor) for factor in FACTORS]
     return Section(
         title=f"How much do answers suffer? (RQ1, weights: {weights})",
-        sentences=(*_sentences(changed, flips), *_near_the_floor(changed, examples)),
+        sentences=(*_near_the_floor(changed, examples), *_sentences(changed, flips)),
         figures=(*dose(changed, headlines), *heatmap(changed, headlines), *categories(scores)),
         tables=(
             Table(f"baselines_{weights}", "Answers to the clean texts", _baselines(changed, examples), _BASELINES),
