@@ -244,6 +244,8 @@ class Store:
 
         here = urlsplit(run.info.artifact_uri).scheme in ("", "file")
         to = None if here else str(scratch / str(run.info.run_id))
+        if to:
+            Path(to).mkdir(parents=True, exist_ok=True)
         try:
             found = Path(download_artifacts(f"{run.info.artifact_uri}/{name}", dst_path=to, tracking_uri=self.uri))
         except (MlflowException, OSError) as error:

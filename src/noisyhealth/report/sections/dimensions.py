@@ -9,7 +9,7 @@ from noisyhealth.analysis.anova import AnovaResult, PairedT, Term, WithinResult,
 from noisyhealth.analysis.inference import FACTORS, FriedmanResult, Pair, friedman
 from noisyhealth.report.figures.drops import drops
 from noisyhealth.report.outline import Section, Table
-from noisyhealth.report.sections.frames import p_text, pairs, rows
+from noisyhealth.report.sections.frames import holm, p_text, pairs, rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,8 +117,6 @@ def _note(found: WithinResult) -> str:
 def _trends(items: pd.DataFrame) -> pd.DataFrame:
     """Return Page's test of each task, model and perturbation."""
     import pandas as pd
-
-    from noisyhealth.report.sections.robustness import holm
 
     listed = []
     by = ["task", "model", "perturb"]

@@ -42,3 +42,17 @@ def p_text(p: float | None) -> str:
     if p is None:
         return "no p"
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
+
+
+def holm(p: pd.Series) -> list[float | None]:
+    """Return p values corrected by Holm's method (1979); None stays None and is not counted.
+
+    >>> import pandas as pd
+    >>> holm(pd.Series([0.01, None, 0.04]))
+    [0.02, None, 0.04]
+    """
+    from statsmodels.stats.multitest import multipletests
+
+    there = p.dropna().astype(float)
+    corrected = dict(zip(there.index, multipletests(there, method="holm")[1], strict=True)) if len(there) else {}
+    return [float(corrected[at]) if at in corrected else None for at in p.index]

@@ -12,7 +12,7 @@ from noisyhealth.report.figures.categories import categories
 from noisyhealth.report.figures.dose import dose
 from noisyhealth.report.figures.heatmap import heatmap
 from noisyhealth.report.outline import Section, Table
-from noisyhealth.report.sections.frames import p_text
+from noisyhealth.report.sections.frames import holm, p_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,20 +86,6 @@ def changes(scores: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     first = [*impact.KEY, "n", "baseline", "value", "change", "change_low", "change_high", "category", "p", "p_holm"]
     last = ["note", "run_id"]
     return table[[*first, *(name for name in table.columns if name not in (*first, *last)), *last]]
-
-
-def holm(p: pd.Series) -> list[float | None]:
-    """Return p values corrected by Holm's method (1979); None stays None and is not counted.
-
-    >>> import pandas as pd
-    >>> holm(pd.Series([0.01, None, 0.04]))
-    [0.02, None, 0.04]
-    """
-    from statsmodels.stats.multitest import multipletests
-
-    there = p.dropna().astype(float)
-    corrected = dict(zip(there.index, multipletests(there, method="holm")[1], strict=True)) if len(there) else {}
-    return [float(corrected[at]) if at in corrected else None for at in p.index]
 
 
 def _categories(weights: str, scores: pd.DataFrame) -> tuple[Table, ...]:
