@@ -96,6 +96,34 @@ def nine(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Study:
     return Study(folder, grid, execute(folder, shared_cache, "run.py", *grid))
 
 
+AUDITED = (
+    "-m",
+    "task=sentiment,qa",
+    "model=majority",
+    "perturb=none,typo,redact",
+    "level=low,high",
+    "data.split.test=6",
+)
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
+    """A folder with the study "small" of ten cells, its report, and its archive out/small.zip."""
+    folder = tmp_path_factory.mktemp("audited")
+    for script, arguments in (("run.py", (*AUDITED, "study=small")), ("analyze.py", ("study=small",))):
+        ended = execute(folder, shared_cache, script, *arguments)
+        assert ended.returncode == 0, ended.stderr
+    packed = asked(folder, shared_cache, "bundle", "small", "--to", "out")
+    assert packed.returncode == 0, packed.stderr
+    return folder
+
+
+@pytest.fixture
+def ask(audited: Path, shared_cache: Path) -> Callable[..., Ended]:
+    """Run `python -m noisyhealth` in that folder: `ask("verify", "small")`."""
+    return lambda *arguments, **variables: asked(audited, shared_cache, *arguments, **variables)
+
+
 def environment(cache: Path, **variables: str) -> dict[str, str]:
     """Return the environment of a command: no key, no setting of another sweep."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("NOISYHEALTH_", "OPENAI_", "MLFLOW_", "HF_"))}
@@ -107,6 +135,21 @@ def execute(folder: Path, cache: Path, script: str, *arguments: str, **variables
     with started(folder, cache, script, *arguments, **variables) as process:
         stdout, stderr = process.communicate(timeout=300)
     return Ended(process.returncode, stdout, stderr)
+
+
+def asked(folder: Path, cache: Path, *arguments: str, **variables: str) -> Ended:
+    """Run `python -m noisyhealth` in a folder and wait for its end."""
+    command = [sys.executable, "-m", "noisyhealth", *arguments]
+    ended = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(cache, **variables),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 def started(folder: Path, cache: Path, script: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:

@@ -9,24 +9,16 @@ from shutil import copytree
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import REPOSITORY, Ended, environment
+from conftest import REPOSITORY, Ended, asked
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> tuple[Path, Ended, Ended]:
     """A folder in which two datasets were built and one exported."""
     folder = tmp_path_factory.mktemp("commands")
-    built = execute(folder, shared_cache, "dataset", "build", "task=sentiment,qa")
-    exported = execute(folder, shared_cache, "dataset", "export", "task=qa", "--to", "out", "seed=0")
+    built = asked(folder, shared_cache, "dataset", "build", "task=sentiment,qa")
+    exported = asked(folder, shared_cache, "dataset", "export", "task=qa", "--to", "out", "seed=0")
     return folder, built, exported
-
-
-def execute(folder: Path, cache: Path, *arguments: str) -> Ended:
-    command = [sys.executable, "-m", "noisyhealth", *arguments]
-    ended = subprocess.run(
-        command, cwd=folder, env=environment(cache), capture_output=True, text=True, timeout=120, check=False
-    )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 def test_a_build_prints_for_each_task_how_many_texts_are_kept_and_the_dose(ran: tuple[Path, Ended, Ended]) -> None:
@@ -40,7 +32,7 @@ def test_a_build_prints_for_each_task_how_many_texts_are_kept_and_the_dose(ran: 
 def test_a_build_that_is_there_is_not_made_again(ran: tuple[Path, Ended, Ended], shared_cache: Path) -> None:
     folder = Path(ran[1].stdout.splitlines()[-2])
     before = (folder / "dataset.parquet").stat().st_mtime_ns
-    again = execute(ran[0], shared_cache, "dataset", "build", "task=qa")
+    again = asked(ran[0], shared_cache, "dataset", "build", "task=qa")
     assert again.stdout.splitlines()[-2] == str(folder)
     assert (folder / "dataset.parquet").stat().st_mtime_ns == before
 
@@ -77,7 +69,7 @@ def test_the_readme_s_checker_finds_a_text_that_stands_in_two_files_of_an_export
 def test_the_checker_takes_the_settings_that_the_readme_names(
     ran: tuple[Path, Ended, Ended], shared_cache: Path, tmp_path: Path, setting: str
 ) -> None:
-    made = execute(tmp_path, shared_cache, "dataset", "export", "task=sentiment", "--to", "out", *setting.split())
+    made = asked(tmp_path, shared_cache, "dataset", "export", "task=sentiment", "--to", "out", *setting.split())
     assert made.returncode == 0, made.stderr
     ended = checked(tmp_path / "out/sentiment")
     assert ended.returncode == 0, ended.stdout
@@ -107,7 +99,7 @@ def checked(folder: Path) -> Ended:
 def test_what_cannot_be_done_is_one_readable_error_and_exit_code_two(
     ran: tuple[Path, Ended, Ended], shared_cache: Path, arguments: tuple[str, ...], error: str
 ) -> None:
-    ended = execute(ran[0], shared_cache, *arguments)
+    ended = asked(ran[0], shared_cache, *arguments)
     assert ended.returncode == 2
     assert error in ended.stderr
     assert "Traceback" not in ended.stderr

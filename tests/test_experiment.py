@@ -11,7 +11,7 @@ import pytest
 import yaml
 from omegaconf import DictConfig
 
-from noisyhealth import experiment, settings, study
+from noisyhealth import experiment, scoring, settings, study
 from noisyhealth.errors import CallError, ConfigError, StoreError
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.perturb.engine import distance, replay
@@ -65,6 +65,9 @@ class Parrot:
 
     def price(self) -> Price:
         return self.paid
+
+    def shots(self) -> tuple[str, ...]:
+        return ()
 
     def fitted(self) -> Fit | None:
         return self.tuned
@@ -124,7 +127,7 @@ def test_a_finished_run_keeps_all_that_its_numbers_rest_on(done: tuple[Cell, Rec
     found = run_of(cell.store, record)
     assert (record.status, found.info.status) == (study.DONE, "FINISHED")
     folder = artifact(cell.store, record.run, "")
-    hashes = json.loads((folder / "manifest.json").read_text())
+    written = json.loads((folder / "manifest.json").read_text())
     kept = {path.name for path in folder.iterdir()} - {"manifest.json"}
     assert kept >= {
         "config.yaml",
@@ -132,12 +135,16 @@ def test_a_finished_run_keeps_all_that_its_numbers_rest_on(done: tuple[Cell, Rec
         "predictions.parquet",
         "prompt.txt",
         "environment.json",
-        "dataset.json",
+        "build.json",
+        "metrics.json",
+        "model.json",
     }
-    assert hashes == {name: sha256((folder / name).read_bytes()).hexdigest() for name in kept}
+    assert written["files"] == {name: sha256((folder / name).read_bytes()).hexdigest() for name in kept}
+    assert found.data.tags["manifest"] == sha256((folder / "manifest.json").read_bytes()).hexdigest()
+    assert (written["cell_key"], written["data"]) == (record.key, found.data.tags["data_hash"])
     assert yaml.safe_load((folder / "config.yaml").read_text()) == cell.resolved
     assert json.loads((folder / "environment.json").read_text())["packages"]["mlflow"]
-    assert json.loads((folder / "dataset.json").read_text(encoding="utf-8")) == study.asked(cell).build.facts
+    assert json.loads((folder / "build.json").read_text(encoding="utf-8")) == study.asked(cell).build.facts
 
 
 def test_the_dose_and_what_it_touched_are_means_over_the_texts(done: tuple[Cell, Record]) -> None:
@@ -327,7 +334,7 @@ def test_an_interrupted_cell_is_killed_and_goes_on_where_it_stopped(make: Make) 
 
 
 def test_a_store_that_refuses_the_numbers_leaves_a_failed_run(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "_costs", lambda model, replies: {"tokens/prompt": float("nan")})
+    monkeypatch.setattr(scoring, "_costs", lambda model, replies: {"tokens/prompt": float("nan")})
     cell = make("study=refused", "perturb=typo", "level=low")
     with pytest.raises(StoreError, match="tokens/prompt"):
         run(cell)

@@ -2,6 +2,9 @@
 
 python -m noisyhealth dataset build task=sentiment,condition,qa
 python -m noisyhealth dataset export task=qa data=files data.source.paths.qa=notes.jsonl
+python -m noisyhealth verify STUDY
+python -m noisyhealth bundle STUDY
+python -m noisyhealth diff RUN RUN
 """
 
 import sys

@@ -116,6 +116,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     whole = {study.key(cell, what): (cell, what) for cell, what in zip(cells, asked, strict=True)}
     keys = {key: cell for key, (cell, _) in whole.items()}
     store = cells[0].store
+    _bury(store)
     done = store.finished(list(keys))
     begun.cache = cells[0].cache
     begun.planned = {key: cell.name for key, cell in keys.items()}
@@ -139,6 +140,12 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         _start(store, {"cells": len(keys)}, {"choices": json.dumps(_choices(cells))})
         begun.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
     return len(keys) - len(done)
+
+
+def _bury(store: Store) -> None:
+    """End the runs that a killed process left behind, and say so."""
+    if names := store.bury():
+        print(f"Marked KILLED, since their process vanished: {', '.join(names)}.")
 
 
 def _choices(cells: Sequence[Cell]) -> dict[str, list[str]]:
@@ -187,6 +194,7 @@ def _open(config: DictConfig) -> bool:
             f"compared over settings of the fit{f' other than {sorted(unlike)}' if unlike else ''}: fix it to one value"
         )
     os.environ[SEARCH] = sweeper
+    _bury(cell.store)
     print(show.kept(cell.task.name, asked.build.attrition))
     begun.cache = cell.cache
     _start(cell.store, {"sweeper": sweeper})

@@ -3,82 +3,87 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from functools import cache
-from hashlib import file_digest
 from importlib.metadata import distributions
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from noisyhealth.records import Answer, Fit, Query, Reply, Scores
+from noisyhealth import manifest, sealed, version
+from noisyhealth.dataset.table import FACTS
+from noisyhealth.records import Fit, Query, Scores
+from noisyhealth.scoring import Read, Result
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
+from noisyhealth.tracking.seal import sealer
+
+CONFIG, VARIANTS, PREDICTIONS = "config.yaml", "variants.parquet", "predictions.parquet"
+METRICS, MODEL, PROMPT, ENVIRONMENT = "metrics.json", "model.json", "prompt.txt", "environment.json"
+FIT, CURVES = "fit.json", "fit_curves.csv"
 
 
-@dataclass(frozen=True)
-class Read:
-    """Replies to one version of the texts, as read: how right each answer is (0 to 1), and all scores."""
-
-    replies: tuple[Reply, ...]
-    answers: tuple[Answer, ...]
-    right: tuple[float, ...]
-    scores: Scores
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a cell found on the clean and on the disturbed texts."""
-
-    clean: Read
-    disturbed: Read
-
-
-def write(folder: Path, cell: Cell, asked: Asked, result: Result) -> None:
-    """Write every artifact of a run into an empty folder, and last the hashes of them all."""
-    (folder / "config.yaml").write_text(yaml.safe_dump(dict(cell.resolved), allow_unicode=True), encoding="utf-8")
-    (folder / "prompt.txt").write_text(prompt(cell, asked), encoding="utf-8")
-    (folder / "environment.json").write_text(json.dumps(environment(), indent=2), encoding="utf-8")
-    (folder / "dataset.json").write_text(
-        json.dumps(dict(asked.build.facts), indent=2, ensure_ascii=False), encoding="utf-8"
-    )
-    pq.write_table(
-        pa.Table.from_pylist(list(_variants(asked, cell.field))), folder / "variants.parquet", compression="zstd"
-    )
-    pq.write_table(
-        pa.Table.from_pylist(list(_predictions(cell, asked, result))),
-        folder / "predictions.parquet",
-        compression="zstd",
-    )
+def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Scores, tags: Mapping[str, str]) -> str:
+    """Write every artifact of a run into an empty folder, last the manifest of them all, and return its hash."""
+    _text(folder / CONFIG, yaml.safe_dump(dict(cell.resolved), allow_unicode=True))
+    variants, predictions = _variants(asked, cell.field), _predictions(cell, asked, result)
+    shown = prompt(cell, asked)
+    if not cell.keep_text:
+        seal = sealer(Path(cell.cache))
+        variants = (sealed.variant(row, seal) for row in variants)
+        predictions = (sealed.prediction(row, seal, free=not cell.task.labels) for row in predictions)
+        shown = seal(shown)
+    _text(folder / PROMPT, shown)
+    _json(folder / FACTS, dict(asked.build.facts))
+    _json(folder / MODEL, {"signature": dict(cell.model.signature()), "shots": list(cell.model.shots())})
+    _json(folder / METRICS, {"metrics": metrics, "tags": dict(tags)})
+    _json(folder / ENVIRONMENT, environment())
+    if changed := version.uncommitted():
+        _text(folder / "uncommitted.diff", changed)
+    _table(folder / VARIANTS, variants)
+    _table(folder / PREDICTIONS, predictions)
     if fit := cell.model.fitted():
         write_fit(folder, fit)
-    hashes = {path.name: _sha256(path) for path in sorted(folder.iterdir())}
-    (folder / "manifest.json").write_text(json.dumps(hashes, indent=2), encoding="utf-8")
+    return manifest.write(folder, {"cell_key": tags["cell_key"], "code": tags["code_hash"], "data": asked.build.hash})
+
+
+def _text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _json(path: Path, whole: Mapping[str, Any]) -> None:
+    _text(path, json.dumps(whole, indent=2, ensure_ascii=False))
+
+
+def _table(path: Path, rows: Iterable[dict[str, object]]) -> None:
+    pq.write_table(pa.Table.from_pylist(list(rows)), path, compression="zstd")
 
 
 def write_fit(folder: Path, fit: Fit) -> None:
     """Write how a model was fitted, and the curves of it."""
-    (folder / "fit.json").write_text(json.dumps(fit.facts, indent=1, ensure_ascii=False), encoding="utf-8")
-    (folder / "fit_curves.csv").write_text(fit.curves, encoding="utf-8")
+    (folder / FIT).write_text(json.dumps(fit.facts, indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder / CURVES).write_text(fit.curves, encoding="utf-8")
 
 
 @cache
 def environment() -> dict[str, object]:
     """Return what the numbers may depend on beside code and settings."""
-    import os
-
     return {
         "python": sys.version,
         "platform": platform.platform(),
         "processor": _processor(),
+        "gpus": _gpus(),
         "threads": os.environ.get("OMP_NUM_THREADS", ""),
         "tagger": tagger.signature(),
+        "tables": version.tables(),
         "packages": {d.metadata["Name"]: d.version for d in sorted(distributions(), key=lambda d: d.metadata["Name"])},
     }
 
@@ -92,9 +97,10 @@ def _processor() -> str:
     return platform.processor()
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+def _gpus() -> list[str]:
+    """Return the GPUs that torch may use, where a model has loaded it."""
+    torch = sys.modules.get("torch")
+    return [torch.cuda.get_device_name(at) for at in range(torch.cuda.device_count())] if torch else []
 
 
 def prompt(cell: Cell, asked: Asked) -> str:

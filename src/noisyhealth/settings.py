@@ -34,8 +34,9 @@ class Cell:
     """One task, one model, one perturbation, one level, and all they need.
 
     `rate`: fraction of all words (or of the perturbation's unit), 0 for the baseline, whose level is "none".
-    `field`: what is disturbed, the text or the question on it. `resolved` is the configuration as plain
-    values, for the record. `ablation`: the settings that tell it from other cells of its sweep, beside the four.
+    `field`: what is disturbed, the text or the question on it. `keep_text`: whether its run may hold texts.
+    `resolved` is the configuration as plain values, for the record. `ablation`: the settings that tell it from other
+    cells of its sweep, beside the four.
     """
 
     task: Task
@@ -49,6 +50,7 @@ class Cell:
     design: Design
     seed: int
     repeat: int
+    keep_text: bool
     cache: str
     store: Store
     resolved: Mapping[str, Any]
@@ -80,6 +82,7 @@ def cell(cfg: DictConfig, ablation: str = "") -> Cell:
         design=design(cfg),
         seed=_count(cfg, "seed"),
         repeat=_count(cfg, "repeat"),
+        keep_text=_switch(cfg.tracking, "keep_text"),
         cache=str(cfg.cache),
         store=store(cfg),
         resolved=_plain(cfg),
@@ -131,6 +134,13 @@ def _count(cfg: DictConfig, name: str) -> int:
     """Return a whole number of 0 or more."""
     if not isinstance(given := cfg[name], int) or given < 0:
         raise ConfigError(f"{name}={given!r}: give a whole number of 0 or more")
+    return given
+
+
+def _switch(cfg: DictConfig, name: str) -> bool:
+    """Return true or false."""
+    if not isinstance(given := cfg[name], bool):
+        raise ConfigError(f"{name}={given!r} is neither true nor false")
     return given
 
 

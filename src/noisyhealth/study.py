@@ -91,8 +91,8 @@ def _build(design: Design, folder: str) -> Build:
 _builds: dict[str, Build] = {}
 
 
-def key(cell: Cell, asked: Asked) -> str:
-    """Return the hash of all that can change the cell's result.
+def key(cell: Cell, asked: Asked, code: str = "") -> str:
+    """Return the hash of all that can change the cell's result; `code`: of other code than this.
 
     Of the model: everything that decides its replies, through their keys. Of the rest: the task with its
     scoring, the targets, the perturbation and its level, the seed, and the code.
@@ -106,7 +106,7 @@ def key(cell: Cell, asked: Asked) -> str:
         "level": cell.level,
         "rate": cell.rate,
         "seed": cell.seed,
-        "code": version.of(),
+        "code": code or version.of(),
     }
     return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parent
 # What only reads runs cannot change them: mending a table must not make every cell run again.
 _READERS = (
-    *("report/", "sweep.py", "before.py", "jobs.py", "show.py"),
+    *("report/", "audit/", "sweep.py", "before.py", "jobs.py", "show.py", "commands.py", "__main__.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
     *("analysis/flips.py", "analysis/inference.py", "analysis/medical.py", "analysis/mixed.py"),
     *("analysis/p_value.py", "analysis/paired.py", "analysis/trend.py"),
@@ -39,6 +39,13 @@ def of_class(kind: type) -> str:
         return kind.__qualname__  # typed at a prompt: there is no file
 
 
+@cache
+def tables() -> dict[str, str]:
+    """Return the hash of every table of words and texts that comes with the package."""
+    found = sorted(_files(_ROOT / "data"))
+    return {path.relative_to(_ROOT / "data").as_posix(): sha256(path.read_bytes()).hexdigest()[:16] for path in found}
+
+
 def _files(path: Path) -> list[Path]:
     found = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
     return [p for p in found if p.suffix in (".py", ".tsv", ".txt", ".jsonl")]
@@ -52,6 +59,19 @@ def git() -> dict[str, str]:
         return {"git_commit": commit, "git_dirty": str(bool(_run("status", "--porcelain"))).lower()}
     except (OSError, subprocess.CalledProcessError):
         return {}
+
+
+@cache
+def uncommitted() -> str:
+    """Return how the checkout differs from its commit, "" where it does not: changes, and hashes of new files."""
+    try:
+        # Only where code and settings lie: elsewhere somebody may keep gigabytes of data.
+        listed = _run("ls-files", "-z", "--others", "--exclude-standard", "--", ":/src", ":/conf")
+        new = [name for name in listed.split("\0") if name]
+        hashes = [f"new file {name}: sha256 {sha256((_ROOT / name).read_bytes()).hexdigest()}" for name in new]
+        return "\n".join(part for part in (_run("diff", "HEAD"), *hashes) if part)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def _run(*arguments: str) -> str:

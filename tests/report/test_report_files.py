@@ -7,6 +7,7 @@ import pytest
 
 from noisyhealth.report import files
 from noisyhealth.report.outline import Report, Section, Table
+from noisyhealth.report.rounding import rounded
 
 ODD = r"50% of_a $x & #1 {y} \z ~ ^ | <b> χ² → é"
 
@@ -72,4 +73,4 @@ def test_a_label_of_latex_has_no_sign_that_means_something(tmp_path: Path) -> No
 
 def test_no_cell_is_markup_in_markdown(tmp_path: Path) -> None:
     odd = Table("odd", "Odd", pd.DataFrame({"model": ["<b>x</b>"]}))
-    assert "&lt;b&gt;x&lt;/b&gt;" in files.markdown(odd, "")
+    assert "&lt;b&gt;x&lt;/b&gt;" in files._markdown(odd, rounded(odd.frame), "")

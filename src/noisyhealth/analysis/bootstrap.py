@@ -47,9 +47,19 @@ def positions(groups: Sequence[str] | None, n: int) -> "NDArray[np.intp]":
         return np.arange(n)
     if len(groups) != n:
         raise DataError(f"{len(groups)} groups for {n} examples: name one group an example, '' where it has none")
+    return _positions(tuple(groups))
+
+
+@lru_cache(maxsize=8)
+def _positions(groups: tuple[str, ...]) -> "NDArray[np.intp]":
+    """Return the same, made once for the scores and the cells of one set of texts."""
+    import numpy as np
+
     seen: dict[object, int] = {}
     names = (name or position for position, name in enumerate(groups))
-    return np.array([seen.setdefault(name, len(seen)) for name in names], dtype=np.intp)
+    found = np.array([seen.setdefault(name, len(seen)) for name in names], dtype=np.intp)
+    found.flags.writeable = False
+    return found
 
 
 def totals(columns: "NDArray[np.float64]", place: "NDArray[np.intp]", seed: int) -> Totals:

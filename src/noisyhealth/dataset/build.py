@@ -114,11 +114,11 @@ def _rows(design: Design, counts: Counts) -> Iterator[Row]:
         clean.usable(design.source, design.task, counts.attrition, design.labels), design, questions
     ):
         made = {
-            d.name: _variants(example, asked if d.field == QUESTION else words, d, design) for d in design.disturbances
+            d.name: levels(example, asked if d.field == QUESTION else words, d, design) for d in design.disturbances
         }
-        for name, levels in made.items():
-            counts.attrition.met(name, levels)
-        variants = {column(name, level): v for name, levels in made.items() for level, v in levels.items()}
+        for name, reached in made.items():
+            counts.attrition.met(name, reached)
+        variants = {column(name, level): v for name, reached in made.items() for level, v in reached.items()}
         kept = {name: v for name, v in variants.items() if isinstance(v, Variant)}
         if len(kept) < len(variants):
             continue
@@ -142,16 +142,19 @@ def _tagged(
     return zip(examples, words, others)  # noqa: B905 - the last may be endless
 
 
-def _variants(
+def levels(
     example: Example, words: Sequence[Word], disturbance: Disturbance, design: Design
 ) -> dict[str, Variant | OutOfReach]:
-    """Return the example at every level of a disturbance, or why it cannot reach it."""
+    """Return the example at every level of a disturbance, or why it cannot reach it.
+
+    `words` are those of the field that is disturbed.
+    """
     text = example.question if disturbance.field == QUESTION else example.text
 
-    def given(levels: Mapping[str, float], drawn: str) -> dict[str, Variant | OutOfReach]:
+    def given(rates: Mapping[str, float], drawn: str) -> dict[str, Variant | OutOfReach]:
         key = Key(design.seed, design.task, example.id, disturbance.name, drawn, design.draw)
         edits = ranked(text, words, disturbance.change, key.rng(), flags) if disturbance.change else iter(())
-        return disturb(text, words, edits, rates=levels, unit=Unit(disturbance.unit), example=example.id)
+        return disturb(text, words, edits, rates=rates, unit=Unit(disturbance.unit), example=example.id)
 
     if disturbance.nested:
         return given(disturbance.levels, "")

@@ -46,6 +46,10 @@ class Majority:
         """Return that nothing is paid."""
         return FREE
 
+    def shots(self) -> tuple[str, ...]:
+        """Return that no prompt shows an example."""
+        return ()
+
     def fitted(self) -> None:
         """Return that nothing is fine-tuned."""
         return

@@ -73,6 +73,10 @@ class Model(Protocol):
         """Return what tokens cost, `FREE` where nothing is paid, None where it is not known."""
         ...
 
+    def shots(self) -> Sequence[str]:
+        """Return the ids of the examples that every prompt shows, in their order; none where none is shown."""
+        ...
+
     def fitted(self) -> Fit | None:
         """Return how the model was fine-tuned; None where it is not, or where its fit is not made or kept."""
         ...
@@ -87,7 +91,12 @@ def reply_key(model: Model, query: Query, repeat: int = 0) -> str:
 
     `repeat` tells the times apart that the same is asked.
     """
-    whole: dict[str, object] = {"signature": model.signature(), "request": model.request(query)}
+    return key_of(model.signature(), model.request(query), repeat)
+
+
+def key_of(signature: Mapping[str, object], request: Mapping[str, object], repeat: int = 0) -> str:
+    """Return the same hash from what a model says of itself and what it was asked."""
+    whole: dict[str, object] = {"signature": signature, "request": request}
     if repeat:
         whole["repeat"] = repeat
     return sha256(dumps(whole, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import hydra
 from omegaconf import DictConfig, ListConfig
 
-from noisyhealth import settings
+from noisyhealth import manifest, settings, version
 from noisyhealth.errors import ConfigError, DataError, NoisyHealthError
 from noisyhealth.report import build, files, logged, page, show
 from noisyhealth.report.clock import Clock
@@ -83,18 +83,21 @@ def analyse(store: Store, options: Options) -> None:
         raise DataError(
             f"there is no study {store.study!r} at {store.uri}: run `python run.py study={store.study}` first"
         )
+    store.bury()
     clock = Clock()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         built = build.build(store, folder, options.grid, allow_incomplete=options.allow_incomplete, clock=clock)
         _page(folder / "index.html", built)
+        given = {"grid": dict(options.grid), "allow_incomplete": options.allow_incomplete}
+        rests_on = {run.info.run_id: run.data.tags.get("manifest", "") for run in built.runs}
+        manifest.write(folder, {"study": store.study, "code": version.of(), "settings": given, "runs": rests_on})
         clock.lap("figures and page")
         files.publish(folder, options.out)
         show.report(built.report)
         print(f"\n{len(built.runs)} runs, {len(built.scores)} scenarios.", end=" ")
         print(f"Report: {(options.out / 'index.html').resolve()}")
         if options.log:
-            given = {"grid": dict(options.grid), "allow_incomplete": options.allow_incomplete}
             run = logged.log(store, built.report, built.runs, folder, given)
             print(f"MLflow: run {run} of the study {store.study!r}")
             clock.lap("logging")

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 _DPI = 200
 # Columns for tracing, too wide for a printed page; CSV has them.
 _TRACES = ("run_id", "run_ids", "cell_key", "data_hash", "code_hash", "git_commit", "method", "note")
+_SPECIAL = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+        **{"<": r"\textless{}", ">": r"\textgreater{}", "→": r"$\rightarrow$", "²": "$^2$", "χ": r"$\chi$"},
+        **{"≥": r"$\geq$", "≤": r"$\leq$", "η": r"$\eta$", "ε": r"$\varepsilon$", "−": "$-$"},
+    }
+)
 
 
 def write_tables(folder: Path, report: Report) -> None:
@@ -61,14 +69,17 @@ def publish(built: Path, out: Path) -> None:
 def _table(folder: Path, table: Table, warning: str) -> None:
     marked(table.frame, warning).to_csv(folder / f"{table.file}.csv", index=False)
     shown = rounded(table.frame)
-    (folder / f"{table.file}.md").write_text(markdown(table, warning), encoding="utf-8")
+    (folder / f"{table.file}.md").write_text(_markdown(table, shown, warning), encoding="utf-8")
     (folder / f"{table.file}.tex").write_text(_latex(table, shown, warning), encoding="utf-8")
 
 
-def markdown(table: Table, warning: str) -> str:
+def _markdown(table: Table, shown: pd.DataFrame, warning: str) -> str:
     """Return a table as Markdown under its title and what is wrong with the study."""
-    shown = rounded(table.frame).map(_unbroken).rename(columns=_unbroken)
-    body = shown.to_markdown(index=False, disable_numparse=True, colalign=_aligned(table.frame))
+    body = (
+        shown.map(_unbroken)
+        .rename(columns=_unbroken)
+        .to_markdown(index=False, disable_numparse=True, colalign=_aligned(table.frame))
+    )
     parts = [f"**{table.title}**", warning, body if len(shown) else "(no rows)", table.note]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -91,13 +102,7 @@ def _latex(table: Table, shown: pd.DataFrame, warning: str) -> str:
 
 def _escaped(text: object) -> str:
     """Return a text that LaTeX prints as it is."""
-    special = {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-        **{"<": r"\textless{}", ">": r"\textgreater{}", "→": r"$\rightarrow$", "²": "$^2$", "χ": r"$\chi$"},
-        **{"≥": r"$\geq$", "≤": r"$\leq$", "η": r"$\eta$", "ε": r"$\varepsilon$", "−": "$-$"},
-    }
-    return "".join(special.get(sign, sign) for sign in str(text))
+    return str(text).translate(_SPECIAL)
 
 
 def _aligned(frame: pd.DataFrame) -> list[str]:

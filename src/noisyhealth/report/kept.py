@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from noisyhealth.report.answers import PLACE, CellAnswers, Column, Given
 from noisyhealth.report.items import Items
+from noisyhealth.sealed import NOT_KEPT
 
 ANSWERS, TEXTS = "answers.parquet", "texts.parquet"
 _ANSWERS = pa.schema(
@@ -51,6 +52,7 @@ class Writer:
     _seen: set[tuple[str, ...]] = field(default_factory=set)
     _examples: dict[tuple[str, str], dict[str, dict[str, Any]]] = field(default_factory=dict)
     _totals: dict[tuple[str, str], int] = field(default_factory=dict)
+    _sealed: bool = False
 
     def __enter__(self) -> Writer:
         self._answers = self._opened(ANSWERS, _ANSWERS)
@@ -75,7 +77,10 @@ class Writer:
         self._answers.write_table(_answers(cell, cell.place, cell.disturbed, flips))
         if self._first("texts", weights, task, perturb, level, cell.texts.digest):
             self._written.write_table(_texts(cell))
-        self._keep(cell, flips)
+        if cell.run.data.tags.get("keep_text") == "false":
+            self._sealed = True
+        else:
+            self._keep(cell, flips)
 
     def _first(self, *what: str) -> bool:
         new = what not in self._seen
@@ -123,11 +128,12 @@ class Writer:
     def _rule(self, shown: int) -> str:
         """Return in a sentence which examples the page has."""
         total = sum(self._totals.values())
+        sealed = f"Runs whose {NOT_KEPT} show none. " if self._sealed else ""
         if shown == total:
-            return f"All {total} texts are shown."
+            return f"{sealed}All {total} texts are shown." if total else sealed.strip()
         return (
-            f"{shown} of {total} texts are shown: of each task those whose ids' SHA-256 come first, whatever was "
-            f"answered, at most {self.shown} of a task and as many as the page has room for. All answers are in "
+            f"{sealed}{shown} of {total} texts are shown: of each task those whose ids' SHA-256 come first, whatever "
+            f"was answered, at most {self.shown} of a task and as many as the page has room for. All answers are in "
             f"{ANSWERS}, all texts in {TEXTS}, beside this page."
         )
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -45,6 +46,17 @@ class Journal:
                 for key, reply in db.execute(f"select key, reply from replies where key in ({marks})", part):
                     found[key] = Reply(**json.loads(reply))
         return found
+
+    def rows(self, keys: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows under the keys as plain values, in the order of the keys."""
+        with self._open() as db:
+            for key in sorted(set(keys)):
+                found = db.execute(
+                    "select key, label, request, reply, at from replies where key = ?", (key,)
+                ).fetchone()
+                if found:
+                    whole = dict(zip(("key", "label", "request", "reply", "at"), found, strict=True))
+                    yield {**whole, "request": json.loads(whole["request"]), "reply": json.loads(whole["reply"])}
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:

@@ -19,6 +19,8 @@ import requests
 from filelock import FileLock
 
 from noisyhealth.errors import StoreError
+from noisyhealth.tracking import heartbeat
+from noisyhealth.tracking.heartbeat import Heartbeats
 from noisyhealth.tracking.uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
@@ -28,6 +30,22 @@ if TYPE_CHECKING:
 _PARAM_LIMIT = 500
 _UNFIT = re.compile(r"[^A-Za-z0-9_\-. :/]")
 _PAGE = 1000  # the most that MLflow reads or takes at once
+
+
+def logged_name(name: str) -> str:
+    """Return the name as MLflow takes it.
+
+    >>> logged_name("prompt.stop[0]")
+    'prompt.stop_0_'
+    """
+    return _UNFIT.sub("_", name)
+
+
+def logged_params(params: Mapping[str, object]) -> dict[str, str]:
+    """Return settings as MLflow gets them: a long one as its hash, since MLflow cuts it, and two would look alike."""
+    texts = {logged_name(name): str(value) for name, value in params.items()}
+    hashes = {name: f"sha256:{sha256(text.encode()).hexdigest()}" for name, text in texts.items()}
+    return {name: text if len(text) <= _PARAM_LIMIT else hashes[name] for name, text in texts.items()}
 
 
 @dataclass(frozen=True)
@@ -143,7 +161,13 @@ class Store:
 
         `begun`: when its work began, in seconds since 1970, where that was before now. `source`: the script.
         """
-        whole = {**tags, "mlflow.runName": name, "mlflow.source.name": source, "mlflow.source.type": "LOCAL"}
+        whole = {
+            **tags,
+            **heartbeat.signs(),
+            "mlflow.runName": name,
+            "mlflow.source.name": source,
+            "mlflow.source.type": "LOCAL",
+        }
         if parent:
             whole["mlflow.parentRunId"] = parent
         run_id = ""
@@ -153,6 +177,7 @@ class Store:
                     self.experiment, None if begun is None else int(begun * 1000), tags=whole, run_name=name
                 )
                 run_id = str(run.info.run_id)
+                self._heartbeats.begin(run_id)
                 self._log_params(run_id, params)
         except BaseException:
             if run_id:
@@ -161,13 +186,9 @@ class Store:
         return run_id
 
     def _log_params(self, run: str, params: Mapping[str, object]) -> None:
-        """Log settings; a long one as its hash, since MLflow cuts it, so that two prompts never look alike."""
         from mlflow.entities import Param
 
-        texts = {key: str(value) for key, value in params.items()}
-        hashes = {key: f"sha256:{sha256(text.encode()).hexdigest()}" for key, text in texts.items()}
-        short = {key: text if len(text) <= _PARAM_LIMIT else hashes[key] for key, text in texts.items()}
-        self.client.log_batch(run, params=[Param(_UNFIT.sub("_", key), text) for key, text in short.items()])
+        self.client.log_batch(run, params=[Param(name, text) for name, text in logged_params(params).items()])
 
     def log(self, run: str, metrics: Mapping[str, float], tags: Mapping[str, str], folder: Path) -> None:
         """Log metrics, tags and every file of a folder; a number that is not finite is an error."""
@@ -178,7 +199,7 @@ class Store:
         if bad := {k: v for k, v in metrics.items() if not math.isfinite(v)}:
             raise StoreError(f"metrics {bad} are not numbers: none of this run's metrics was logged")
         now = int(time() * 1000)
-        rows = [Metric(_UNFIT.sub("_", key), float(value), now, 0) for key, value in metrics.items()]
+        rows = [Metric(logged_name(key), float(value), now, 0) for key, value in metrics.items()]
         with uninterrupted():
             self.client.log_batch(run, metrics=rows, tags=[RunTag(k, v) for k, v in tags.items()])
         self.client.log_artifacts(run, str(folder))
@@ -190,7 +211,7 @@ class Store:
         from mlflow.entities import Metric
 
         now = int(time() * 1000)
-        rows = [Metric(_UNFIT.sub("_", point.name), point.value, now, point.step) for point in points]
+        rows = [Metric(logged_name(point.name), point.value, now, point.step) for point in points]
         for at in range(0, len(rows), _PAGE):
             with uninterrupted():
                 self.client.log_batch(run, metrics=rows[at : at + _PAGE])
@@ -201,8 +222,23 @@ class Store:
 
     def end(self, run: str, status: str) -> None:
         """End a run as FINISHED, FAILED or KILLED."""
+        self._heartbeats.end(run)
         with uninterrupted():
             self.client.set_terminated(run, status)
+
+    @cached_property
+    def _heartbeats(self) -> Heartbeats:
+        return Heartbeats(lambda run, now: self.client.set_tag(run, heartbeat.HEARTBEAT, now))
+
+    def bury(self) -> list[str]:
+        """End as KILLED the study's runs whose process is gone without having ended them; return their names."""
+        if not self.exists():
+            return []
+        gone = [run for run in self.runs("attributes.status = 'RUNNING'") if heartbeat.vanished(run.data.tags)]
+        for run in gone:
+            self.tag(run.info.run_id, "error", "its process vanished: it was killed outright, or the machine stopped")
+            self.end(run.info.run_id, "KILLED")
+        return [str(run.info.run_name) for run in gone]
 
     def tag(self, run: str, key: str, value: str) -> None:
         """Set one tag."""
@@ -239,6 +275,19 @@ class Store:
 
         Raises StoreError when it is not there.
         """
+        found = self._fetched(run, f"/{name}", scratch)
+        if not found.is_file():
+            raise StoreError(f"run {run.info.run_id} has no file {name} at {found}: was its folder moved or deleted?")
+        return found
+
+    def folder(self, run: Run, scratch: Path) -> Path:
+        """Return the folder with all files of a run; from a server they are fetched into `scratch` first.
+
+        Raises StoreError when it is not there.
+        """
+        return self._fetched(run, "", scratch)
+
+    def _fetched(self, run: Run, name: str, scratch: Path) -> Path:
         from mlflow import MlflowException
         from mlflow.artifacts import download_artifacts
 
@@ -247,12 +296,21 @@ class Store:
         if to:
             Path(to).mkdir(parents=True, exist_ok=True)
         try:
-            found = Path(download_artifacts(f"{run.info.artifact_uri}/{name}", dst_path=to, tracking_uri=self.uri))
+            return Path(download_artifacts(f"{run.info.artifact_uri}{name}", dst_path=to, tracking_uri=self.uri))
         except (MlflowException, OSError) as error:
-            raise StoreError(f"run {run.info.run_id} has no file {name}: {error}") from error
-        if not found.is_file():
-            raise StoreError(f"run {run.info.run_id} has no file {name} at {found}: was its folder moved or deleted?")
-        return found
+            raise StoreError(f"run {run.info.run_id} has no file {name.lstrip('/') or 'at all'}: {error}") from error
+
+    def run(self, run_id: str) -> Run:
+        """Return a run of any study.
+
+        Raises StoreError when there is none.
+        """
+        from mlflow import MlflowException
+
+        try:
+            return self._read(run_id)
+        except MlflowException as error:
+            raise StoreError(f"there is no run {run_id} at {self.uri}: {error.message}") from error
 
     def runs(self, query: str = "") -> list[Run]:
         """Return all runs of the study that a query finds, however many."""

@@ -123,6 +123,10 @@ class Chat:
         price = self.endpoint.price(self.prices)
         return price.times(self.batch_share) if price and self.batch else price
 
+    def shots(self) -> tuple[str, ...]:
+        """Return the ids of the shots."""
+        return tuple(shot.id for shot in self._shots)
+
     def fitted(self) -> None:
         """Return that nothing is fine-tuned."""
         return

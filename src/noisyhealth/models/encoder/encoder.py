@@ -101,6 +101,10 @@ class Encoder:
         """Return that nothing is paid."""
         return FREE
 
+    def shots(self) -> tuple[str, ...]:
+        """Return that no prompt shows an example."""
+        return ()
+
     def fitted(self) -> Fit | None:
         """Return how the model was fitted, None before it is."""
         folder = self._folder()

@@ -116,6 +116,10 @@ class Local:
         """Return that nothing is paid."""
         return FREE
 
+    def shots(self) -> tuple[str, ...]:
+        """Return the ids of the shots."""
+        return tuple(shot.id for shot in self._shots)
+
     def fitted(self) -> None:
         """Return that nothing is fine-tuned."""
         return

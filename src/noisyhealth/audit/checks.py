@@ -1,0 +1,87 @@
+"""Single checks of a run: each compares what was kept with what follows from the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from noisyhealth import experiment, fits, scoring, study, version
+from noisyhealth.audit.finding import Finding, Verdict
+from noisyhealth.audit.kept import KeptRun
+from noisyhealth.evidence import METRICS
+from noisyhealth.scoring import Read, Result
+from noisyhealth.settings import Cell
+from noisyhealth.study import Asked
+from noisyhealth.tracking.store import logged_name, logged_params
+
+_SAME = 1e-9
+_MEANING = 1e-5  # an encoder's last digits depend on processor and threads
+_MEASURED = frozenset({"seconds/total"})  # a clock said it: it follows from nothing
+
+
+def other_code(run: KeptRun) -> str:
+    """Return what may explain a difference: that the run was made by other code."""
+    then, now = run.logged.tags.get("code_hash", ""), version.of()
+    return "" if then == now else f" (the run was made by code {then} of noisyhealth, here is {now})"
+
+
+def queries(run: KeptRun, cell: Cell, asked: Asked) -> Iterator[Finding]:
+    """Compare what was asked with the texts, and each reply's key with the hash of what was asked."""
+    queries = [*asked.clean, *(asked.disturbed if cell.rate else ())]
+    keys = [*asked.clean_keys, *(asked.disturbed_keys if cell.rate else ())]
+    for row, query, key in zip(run.predictions, queries, keys, strict=True):
+        if (row["text"], row["question"]) != (query.text, query.question):
+            yield Finding(Verdict.DIFFERENT, f"text {row['id']}: {row['text']!r} was asked about, not {query.text!r}")
+        if row["reply_key"] != key:
+            yield Finding(Verdict.DIFFERENT, f"text {row['id']}: its reply's key is not the hash of what was asked")
+    if (again := study.key(cell, asked, run.logged.tags["code_hash"])) != run.logged.tags["cell_key"]:
+        yield Finding(
+            Verdict.DIFFERENT, f"cell_key is {run.logged.tags['cell_key']}, what it was made of gives {again}"
+        )
+
+
+def answers(run: KeptRun, cell: Cell, result: Result) -> Iterator[Finding]:
+    """Compare what was read in each reply, and how right it is."""
+    read: tuple[Read, ...] = (result.clean, result.disturbed) if cell.rate else (result.clean,)
+    answers = [pair for one in read for pair in zip(one.answers, one.right, strict=True)]
+    for row, (answer, right) in zip(run.predictions, answers, strict=True):
+        kept, again = (row["value"], row["outcome"], row["right"]), (answer.value, str(answer.outcome), right)
+        if kept != again:
+            told = f"text {row['id']} ({row['version']}): its reply is read as {again}, the run has {kept}"
+            yield Finding(Verdict.DIFFERENT, told + other_code(run))
+
+
+def numbers(run: KeptRun, cell: Cell, asked: Asked, result: Result, counts: dict[str, int]) -> Iterator[Finding]:
+    """Compare every number with what texts and answers give, and the words that stand for them."""
+    fit = run.fit
+    again = {**scoring.metrics(cell, asked, result), **(fits.metrics(fit) if fit else {})}
+    kept = {name: value for name, value in run.numbers["metrics"].items() if name not in _MEASURED}
+    counts["numbers"] = len(again)
+    for name in sorted(again.keys() | kept.keys()):
+        if not _close(name, kept.get(name), again.get(name)):
+            told = f"{name} is {kept.get(name)} in {METRICS}, texts and answers give {again.get(name)}{other_code(run)}"
+            yield Finding(Verdict.DIFFERENT, told)
+    for name, value in {**scoring.findings(cell, result), **experiment.design_tags(cell)}.items():
+        if (found := run.numbers["tags"].get(name)) != value:
+            yield Finding(Verdict.DIFFERENT, f"tag {name} is {found!r} in {METRICS}, texts and answers give {value!r}")
+
+
+def _close(name: str, one: float | None, other: float | None) -> bool:
+    tolerance = _MEANING if "bertscore" in name else _SAME
+    return one is not None and other is not None and math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+
+
+def logged(run: KeptRun, cell: Cell) -> Iterator[Finding]:
+    """Compare what MLflow has with what the run wrote down."""
+    # People may add tags of their own, and write into the description.
+    tags = {name: value for name, value in run.numbers["tags"].items() if not name.startswith("mlflow.")}
+    pairs = [
+        ("metric", run.logged.metrics, {logged_name(name): value for name, value in run.numbers["metrics"].items()}),
+        ("tag", {name: run.logged.tags.get(name) for name in tags}, tags),
+        ("parameter", run.logged.params, logged_params(experiment.params(cell))),
+    ]
+    for kind, logged, kept in pairs:
+        for name in sorted(logged.keys() | kept.keys()):
+            if logged.get(name) != kept.get(name):
+                told = f"{kind} {name} is {logged.get(name)!r} in MLflow, the run had {kept.get(name)!r}"
+                yield Finding(Verdict.DIFFERENT, told)

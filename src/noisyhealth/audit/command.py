@@ -1,0 +1,163 @@
+"""The commands of an audit: verify, bundle, diff."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
+from tqdm import tqdm
+
+from noisyhealth import manifest, settings
+from noisyhealth.analysis.completeness import FINISHED
+from noisyhealth.audit import bundle, diff, report
+from noisyhealth.audit.finding import Checked, Finding, Verdict, gravest
+from noisyhealth.audit.kept import KeptRun, Logged
+from noisyhealth.audit.verify import Verifier
+from noisyhealth.errors import DataError
+from noisyhealth.tracking.journal import Journal
+from noisyhealth.tracking.store import Store
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+_SHOWN = 5  # differences of one run
+_REPORT = "report"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs are looked for: MLflow's store, the cache and the folder of the study's report."""
+
+    store: Store
+    cache: Path
+    report: Path
+
+    @classmethod
+    def of(cls, cfg: DictConfig) -> Place:
+        """Return the place that a configuration names."""
+        return cls(settings.store(cfg), Path(str(cfg.cache)), Path("reports", str(cfg.study)))
+
+
+def verify(target: str, place: Place, *, trust: bool = False) -> Verdict:
+    """Check a run, a study or an archive again, print what was found, and return the gravest of it."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    path = Path(target)
+    with tempfile.TemporaryDirectory() as scratch:
+        if path.is_file():
+            return _verify_bundle(bundle.unpack(path, Path(scratch)), trust=trust)
+        if (path / bundle.RUNS).is_dir() and (path / manifest.NAME).exists():
+            return _verify_bundle(bundle.Bundle(path), trust=trust)
+        return _verify_stored(target, place, Path(scratch))
+
+
+def _verify_stored(target: str, place: Place, scratch: Path) -> Verdict:
+    journal = Journal(place.cache / "journal.sqlite")
+    verifier = Verifier(journal.get if journal.path.exists() else None)
+    runs = list(_stored(target, place.store, scratch / "runs"))
+    checked = [_checked(verifier, runs)]
+    if not _RUN_ID.fullmatch(target) and (place.report / manifest.NAME).exists():
+        again = scratch / _REPORT
+        again.mkdir()
+        counts: dict[str, int] = {}
+        findings = [*report.files(place.report, runs), *report.tables(place.report, place.store, again, counts)]
+        checked.append([Checked("", str(place.report), tuple(findings), counts)])
+    return _tell([one for part in checked for one in part])
+
+
+def _verify_bundle(packed: bundle.Bundle, *, trust: bool) -> Verdict:
+    findings = [Finding(Verdict.DIFFERENT, what) for what in packed.differences()]
+    runs = list(packed.runs())
+    own = packed.folder / bundle.REPORT
+    if own.is_dir():
+        findings += report.files(own, runs)
+    checked = _checked(Verifier(packed.replies, trusted=trust), runs)
+    return _tell([Checked("", "the archive", tuple(findings), {}), *checked])
+
+
+def _checked(verifier: Verifier, runs: Sequence[KeptRun]) -> list[Checked]:
+    return [verifier.check(run) for run in tqdm(runs, "checking runs", unit="run", leave=False, disable=None)]
+
+
+def _stored(target: str, store: Store, scratch: Path) -> Iterator[KeptRun]:
+    """Yield the run of an id, or the finished runs of a study."""
+    if _RUN_ID.fullmatch(target):
+        found = [store.run(target)]
+        if (kind := found[0].data.tags.get("kind")) != "cell":
+            raise DataError(
+                f"run {target} is a {kind or 'run of something else'}, no cell: give a cell's run, or a study"
+            )
+    else:
+        found = list(_finished(store))
+    for run in found:
+        yield KeptRun(str(run.info.run_id), store.folder(run, scratch), Logged.of(run))
+
+
+def _finished(store: Store) -> list[Run]:
+    if not store.exists():
+        raise DataError(f"{store.study!r} is no file, no run's id and no study at {store.uri}")
+    cells = store.runs("tags.kind = 'cell'")
+    others = Counter(run.info.status for run in cells if run.info.status != FINISHED)
+    if others:
+        told = ", ".join(f"{count} {status}" for status, count in sorted(others.items()))
+        print(f"Not checked, since they count nowhere: {told}.")
+    if not (found := [run for run in cells if run.info.status == FINISHED]):
+        raise DataError(f"study {store.study!r} has no finished run: there is nothing to check")
+    return found
+
+
+def _tell(checked: Sequence[Checked]) -> Verdict:
+    """Print every difference, a sum of what was looked at, and return the gravest verdict."""
+    for one in checked:
+        for finding in one.findings[:_SHOWN]:
+            word = "DIFFERENT" if finding.verdict is Verdict.DIFFERENT else "CANNOT BE CHECKED"
+            print(f"{word}: {one.name}{f' ({one.run})' if one.run else ''}: {finding.what}")
+        if (more := len(one.findings) - _SHOWN) > 0:
+            print(f"  and {more} more of {one.name}")
+    runs = Counter(one.verdict for one in checked if one.run)
+    totals: Counter[str] = Counter()
+    for one in checked:
+        totals.update(one.counts)
+    told = {Verdict.SAME: "the same", Verdict.DIFFERENT: "different", Verdict.UNKNOWN: "cannot be checked"}
+    words = ", ".join(f"{runs[verdict]} {word}" for verdict, word in told.items() if runs[verdict])
+    print(f"{sum(runs.values())} runs: {words}. Checked: {', '.join(f'{n:,} {what}' for what, n in totals.items())}.")
+    return gravest(one.verdict for one in checked)
+
+
+def pack(place: Place, to: Path) -> Path:
+    """Write the archive of a study's finished runs, and return its path."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        runs = _stored(place.store.study, place.store, folder / "fetched")
+        made = bundle.pack(place.store.study, runs, place.cache, place.report, folder)
+        to.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.move(made, to / made.name))
+
+
+def compare(one: str, other: str, place: Place) -> None:
+    """Print what differs between two runs."""
+    with _both(one, other, place.store) as (first, second):
+        print(f"{first.logged.name} ({first.id})\n{second.logged.name} ({second.id})")
+        for aspect, lines in diff.differences(first, second):
+            print(f"\n{aspect}: {'the same' if not lines else ''}")
+            for line in lines:
+                print(f"  {line}")
+
+
+@contextmanager
+def _both(one: str, other: str, store: Store) -> Iterator[tuple[KeptRun, KeptRun]]:
+    for run in (one, other):
+        if not _RUN_ID.fullmatch(run):
+            raise DataError(f"{run!r} is no run's id: give the 32 letters and digits that MLflow shows")
+    with tempfile.TemporaryDirectory() as scratch:
+        [first], [second] = (list(_stored(run, store, Path(scratch))) for run in (one, other))
+        yield first, second

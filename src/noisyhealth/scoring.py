@@ -1,0 +1,151 @@
+"""What follows from texts and replies, for one cell: answers, scores, changes, the dose, and their words.
+
+Whoever runs a cell and whoever checks one later count with this file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from noisyhealth.analysis import impact
+from noisyhealth.models.model import FREE, Model, Price
+from noisyhealth.records import Answer, Outcome, Reply, Scores
+from noisyhealth.settings import Cell
+from noisyhealth.study import Asked
+from noisyhealth.text.flags import FLAGS
+
+
+@dataclass(frozen=True)
+class Read:
+    """Replies to one version of the texts, as read: how right each answer is (0 to 1), and all scores."""
+
+    replies: tuple[Reply, ...]
+    answers: tuple[Answer, ...]
+    right: tuple[float, ...]
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a cell found on the clean and on the disturbed texts."""
+
+    clean: Read
+    disturbed: Read
+
+
+def result(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Result:
+    """Return replies to the clean and then the disturbed texts, as read."""
+    clean = read(cell, asked, replies[: len(asked.clean)])
+    # The baseline's texts are the clean ones: scoring them twice would only cost time.
+    return Result(clean, read(cell, asked, replies[len(asked.clean) :]) if cell.rate else clean)
+
+
+def read(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Read:
+    """Return replies to one version of the texts as answers, how right each is, and their scores."""
+    answers = tuple(cell.task.read(reply) for reply in replies)
+    right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, answers, strict=True))
+    return Read(tuple(replies), answers, right, cell.task.score(asked.examples, answers))
+
+
+def metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
+    """Return everything that follows from texts and replies: scores, changes, outcomes, dose, tokens, seconds."""
+    costs = _costs(cell.model, result.disturbed.replies)
+    found: Scores = {"n": len(asked.examples), **result.disturbed.scores, **costs, **_reading(result.disturbed)}
+    for name, interval in cell.task.intervals(asked.examples, result.disturbed.answers, cell.seed).items():
+        found |= {f"ci_low/{name}": interval.low, f"ci_high/{name}": interval.high}
+    found |= _outcomes(result.disturbed, "outcome")
+    if cell.rate:
+        found |= _outcomes(result.clean, "clean_outcome") | _changes(result) | _dose(asked)
+        found |= {f"clean/{name}": score for name, score in result.clean.scores.items()}
+        spent = _costs(cell.model, result.clean.replies) | _reading(result.clean)
+        found |= {f"clean_{name}": cost for name, cost in spent.items()}
+    return found
+
+
+def _costs(model: Model, replies: Sequence[Reply]) -> Scores:
+    """Return tokens, money and seconds of replies, as they were when each was first given.
+
+    No money where the price is not known, or a reply is paid for whose tokens the server did not count.
+    """
+    price = model.price()
+    unknown = sum(reply.detail.get("usage") == "unknown" for reply in replies)
+    known = price and (price == FREE or not unknown)
+    return {
+        **({"cost/usd": sum(_usd(model, price, reply) for reply in replies)} if price and known else {}),
+        **({"tokens/unknown": unknown} if unknown else {}),
+        "tokens/prompt": sum(reply.prompt_tokens for reply in replies),
+        "tokens/reply": sum(reply.reply_tokens for reply in replies),
+        "seconds/replies": sum(reply.seconds for reply in replies),
+    }
+
+
+def _reading(read: Read) -> Scores:
+    """Return how a model that has a limit read the texts, as means over them; nothing where no reply says.
+
+    `tokens/per_word`: word pieces a word, which typing errors drive up. `tokens/truncated`: fraction of a text's
+    pieces beyond the limit, which the model never saw.
+    """
+    found = {"tokens/per_word": "pieces_per_word", "tokens/truncated": "truncated"}
+    values = {name: [float(str(r.detail[key])) for r in read.replies if key in r.detail] for name, key in found.items()}
+    return {name: fmean(shares) for name, shares in values.items() if shares}
+
+
+def _usd(model: Model, price: Price, reply: Reply) -> float:
+    """Return what a reply cost by the way it came, in a batch or not; the price is that of the model's own way."""
+    share = float(getattr(model, "batch_share", 1.0))
+    as_it_came = (share if "batch" in reply.detail else 1.0) / (share if model.batch else 1.0)
+    return price.times(as_it_came).usd(reply.prompt_tokens, reply.reply_tokens)
+
+
+def _outcomes(read: Read, prefix: str) -> Scores:
+    counts = Counter(a.outcome for a in read.answers)
+    return {f"{prefix}/{outcome}": counts[outcome] for outcome in Outcome}
+
+
+def _changes(result: Result) -> Scores:
+    """Return the relative change of each score; none where the clean score is 0."""
+    found = {name: impact.change(s, result.clean.scores[name]) for name, s in result.disturbed.scores.items()}
+    return {f"change/{name}": change for name, change in found.items() if change is not None}
+
+
+def _dose(asked: Asked) -> Scores:
+    """Return what the disturbance really was, as means over the texts.
+
+    `touched/...`: fraction of the texts in which a negation, a number, a side or a drug name was touched.
+    """
+    doses = [variant.dose for variant in asked.variants]
+    touched = [{flag for edit in variant.edits for flag in edit.flags} for variant in asked.variants]
+    return {
+        "dose/words": fmean(dose.words for dose in doses),
+        "dose/valid_words": fmean(dose.valid_words for dose in doses),
+        "dose/characters": fmean(dose.characters for dose in doses),
+        "dose/edit_distance": fmean(dose.edit_distance for dose in doses),
+        "dose/medical": fmean(dose.medical for dose in doses),
+        "dose/edits": fmean(len(variant.edits) for variant in asked.variants),
+        **{f"touched/{flag}": fmean(flag in found for found in touched) for flag in FLAGS},
+    }
+
+
+def findings(cell: Cell, result: Result) -> dict[str, str]:
+    """Return the tags that can only be known at the end: who answered, categories, and the run's description."""
+    servers = _servers([*result.clean.replies, *result.disturbed.replies])
+    if not cell.rate:
+        return servers
+    scores = {name: (result.disturbed.scores[name], result.clean.scores[name]) for name in cell.task.scenarios}
+    tags = {f"category/{name}": str(impact.category(*pair)) for name, pair in scores.items()}
+    head = cell.task.headline
+    score, clean = scores[head]
+    relative = impact.change(score, clean)
+    shown = "undefined change" if relative is None else f"{relative:+.1%}"
+    category = tags[f"category/{head}"]
+    note = f"{head} {clean:.3f} → {score:.3f} ({shown}, **{category}**) on {len(result.clean.replies)} texts"
+    return {**servers, **tags, "category": category, "mlflow.note.content": note}
+
+
+def _servers(replies: Sequence[Reply]) -> dict[str, str]:
+    """Return which models answered, by the servers' own words; nothing where no server said."""
+    names = sorted({str(name) for reply in replies if (name := reply.detail.get("server_model"))})
+    return {"server_models": ",".join(names)} if names else {}

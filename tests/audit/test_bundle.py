@@ -1,0 +1,98 @@
+"""A study's archive: checked on a machine that has neither MLflow nor a network nor the study."""
+
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from audited import unpacked
+from conftest import Ended
+
+from noisyhealth.audit import bundle
+from noisyhealth.audit.bundle import Bundle
+from noisyhealth.errors import DataError
+
+Ask = Callable[..., Ended]
+
+ALONE = """
+import socket, sys
+
+class WithoutMlflow:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] == "mlflow" else self.finder.find_spec(name, path, target)
+
+def refuse(*arguments, **named):
+    raise OSError("there is no network")
+
+sys.meta_path[:] = map(WithoutMlflow, sys.meta_path)
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+"""
+
+
+@pytest.fixture(scope="module")
+def packed(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return unpacked(audited, tmp_path_factory.mktemp("unpacked"))
+
+
+def test_an_archive_is_checked_without_mlflow_network_and_cache(audited: Path, ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(ALONE)
+    empty = tmp_path / "empty"
+    ended = ask(
+        "verify",
+        str(audited / "out" / "small.zip"),
+        f"cache={empty}",
+        PYTHONPATH=str(tmp_path),
+        NOISYHEALTH_CACHE=str(empty),
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.startswith("10 runs: 10 the same.")
+    assert "108 replies in the journal" in ended.stdout
+
+
+def test_a_changed_byte_in_any_file_of_an_archive_is_found(packed: Bundle, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(packed.folder, tmp_path / "copy"))
+    assert list(Bundle(folder).differences()) == []
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert {"manifest.json", "journal.jsonl", "dataset.parquet", "index.html"} <= {path.name for path in files}
+    for file in files:
+        whole = file.read_bytes()
+        at = len(whole) // 2
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        told = list(Bundle(folder).differences())
+        assert told, file
+        assert told[0].startswith(file.relative_to(folder).as_posix())
+        file.write_bytes(whole)
+
+
+def test_the_same_study_gives_the_same_archive(audited: Path, ask: Ask) -> None:
+    assert ask("bundle", "small", "--to", "again").returncode == 0
+    assert (audited / "again" / "small.zip").read_bytes() == (audited / "out" / "small.zip").read_bytes()
+
+
+def test_an_archive_that_would_write_outside_is_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
+        archive.writestr("../outside.txt", "here")
+    (tmp_path / "to").mkdir()
+    with pytest.raises(DataError, match=r"'\.\./outside\.txt' would be written outside"):
+        bundle.unpack(tmp_path / "evil.zip", tmp_path / "to")
+    assert not (tmp_path / "outside.txt").exists()
+
+
+@pytest.mark.parametrize(("content", "told"), [(b"no archive", "cannot be unpacked"), (None, "has no manifest.json")])
+def test_a_file_that_is_no_archive_of_a_study_is_refused(content: bytes | None, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.zip"
+    if content is None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.txt", "a")
+    else:
+        path.write_bytes(content)
+    (tmp_path / "to").mkdir()
+    with pytest.raises(DataError, match=told):
+        bundle.unpack(path, tmp_path / "to")

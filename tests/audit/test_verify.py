@@ -1,0 +1,216 @@
+"""Runs checked again: what is right passes, and every change of a byte, a text, an answer or a number is found."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from audited import copied, named, signed, unpacked, with_cell, with_numbers
+from conftest import Ended
+
+from noisyhealth.audit.bundle import Bundle
+from noisyhealth.audit.finding import Verdict
+from noisyhealth.audit.kept import KeptRun
+from noisyhealth.audit.verify import Verifier
+from noisyhealth.evidence import PREDICTIONS, VARIANTS
+from noisyhealth.text import tagger
+
+Ask = Callable[..., Ended]
+TYPO = "sentiment · majority · typo · high"
+
+
+@pytest.fixture(scope="module")
+def packed(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return unpacked(audited, tmp_path_factory.mktemp("unpacked"))
+
+
+@pytest.fixture
+def run(packed: Bundle, tmp_path: Path) -> KeptRun:
+    """A run of the study, free to be changed."""
+    return copied(named(packed, TYPO), tmp_path)
+
+
+def test_a_study_that_is_as_it_was_made_is_the_same(ask: Ask) -> None:
+    ended = ask("verify", "small")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    last = ended.stdout.splitlines()[-1]
+    assert last.startswith("10 runs: 10 the same. Checked: ")
+    for counted in ("60 texts", "108 replies", "108 replies in the journal", "tables computed again"):
+        assert counted in last
+
+
+def test_a_run_is_checked_by_its_id_alone(ask: Ask, packed: Bundle) -> None:
+    ended = ask("verify", named(packed, TYPO).id, "study=another")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("1 runs: 1 the same.")
+
+
+def test_a_study_that_is_not_there_is_said_to_be_none(ask: Ask) -> None:
+    ended = ask("verify", "nobody")
+    assert ended.returncode == 2
+    assert "'nobody' is no file, no run's id and no study" in ended.stderr
+
+
+def test_a_changed_byte_in_any_file_of_a_run_is_found(packed: Bundle, tmp_path: Path) -> None:
+    for name in ("sentiment · majority · none", TYPO, "qa · majority · redact · low"):
+        run = copied(named(packed, name), tmp_path)
+        assert Verifier().check(run).verdict is Verdict.SAME
+        files = sorted(run.folder.iterdir())
+        assert len(files) >= 9
+        for file in files:
+            whole = file.read_bytes()
+            for at in (0, len(whole) // 2, len(whole) - 1):
+                file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+                found = Verifier().check(run)
+                assert found.verdict is Verdict.DIFFERENT, (name, file.name, at)
+                assert found.findings[0].what.startswith(file.name), found.findings[0]
+            file.write_bytes(whole)
+
+
+def test_a_lost_and_a_strange_file_are_found(run: KeptRun) -> None:
+    (run.folder / "prompt.txt").unlink()
+    (run.folder / "more.txt").write_text("more")
+    found = [finding.what for finding in Verifier().check(run).findings]
+    assert found[:2] == ["more.txt is not one of the files that were kept", "prompt.txt is not there"]
+
+
+def _turned(run: KeptRun) -> KeptRun:
+    other = {"positive": "negative", "negative": "positive"}[run.predictions[2]["target"]]
+    return with_cell(run, PREDICTIONS, 2, "target", other)
+
+
+FORGERIES = {
+    "an answer": (lambda run: with_cell(run, PREDICTIONS, 8, "value", "negative"), "its reply is read as"),
+    "how right an answer is": (lambda run: with_cell(run, PREDICTIONS, 8, "right", 0.5), "its reply is read as"),
+    "a reply": (lambda run: with_cell(run, PREDICTIONS, 8, "reply", "negative"), "the journal's reply is"),
+    "a target": (_turned, "its reply is read as"),
+    "a key": (lambda run: with_cell(run, PREDICTIONS, 8, "reply_key", "0" * 64), "is not the hash of what was asked"),
+    "what was asked": (lambda run: with_cell(run, PREDICTIONS, 8, "request", "{}"), "is not the hash of what was"),
+    "a disturbed text": (lambda run: with_cell(run, VARIANTS, 3, "disturbed", "I am fine"), "its edits give"),
+    "a label that is none": (lambda run: with_cell(run, PREDICTIONS, 2, "target", "neutral"), "DataError: "),
+    "an original": (lambda run: with_cell(run, VARIANTS, 3, "original", "I am fine"), "its edits do not fit it"),
+    "a dose": (lambda run: with_cell(run, VARIANTS, 3, "dose_words", 0.4), "its edits or its dose are others"),
+    "no edit": (lambda run: with_cell(run, VARIANTS, 3, "edits", "[]"), "its edits give"),
+    "a score": (lambda run: with_numbers(run, "metrics", {"accuracy": 0.99}), "accuracy is 0.99 in metrics.json"),
+    "a category": (lambda run: with_numbers(run, "tags", {"category": "increase"}), "tag category is 'increase'"),
+    "a hash": (lambda run: with_numbers(run, "tags", {"cell_key": "0" * 32}), "cell_key is 0000"),
+    "a number too many": (lambda run: with_numbers(run, "metrics", {"bonus": 1.0}), "texts and answers give None"),
+}
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_change_that_was_signed_anew_is_found_by_what_follows_from_it(
+    what: str, run: KeptRun, packed: Bundle
+) -> None:
+    forge, told = FORGERIES[what]
+    found = Verifier(packed.replies).check(forge(run))
+    assert found.verdict is Verdict.DIFFERENT
+    assert told in found.findings[0].what
+
+
+def test_a_text_with_an_edit_moved_and_signed_anew_is_not_what_the_seed_draws(run: KeptRun) -> None:
+    frame = pd.read_parquet(run.folder / VARIANTS)
+    edits = json.loads(frame.at[0, "edits"])
+    edits[0]["after"] = "xyzzy"
+    start, before = edits[0]["start"], edits[0]["before"]
+    original = frame.at[0, "original"]
+    rest = json.loads(frame.at[0, "edits"])[0]["after"]
+    disturbed = frame.at[0, "disturbed"]
+    assert disturbed[start : start + len(rest)] == rest
+    assert original[start : start + len(before)] == before
+    frame.at[0, "edits"], frame.at[0, "disturbed"] = (
+        json.dumps(edits),
+        disturbed[:start] + "xyzzy" + disturbed[start + len(rest) :],
+    )
+    frame.to_parquet(run.folder / VARIANTS)
+    found = Verifier().check(signed(run))
+    assert found.verdict is Verdict.DIFFERENT
+    assert "drawn again it is" in found.findings[0].what
+
+
+def test_another_seed_in_the_settings_draws_other_texts(run: KeptRun) -> None:
+    config = yaml.safe_load((run.folder / "config.yaml").read_text(encoding="utf-8"))
+    (run.folder / "config.yaml").write_text(yaml.safe_dump({**config, "seed": 1}, allow_unicode=True), encoding="utf-8")
+    found = Verifier().check(signed(run))
+    assert found.verdict is Verdict.DIFFERENT
+    assert "drawn again it is" in found.findings[0].what
+
+
+@pytest.mark.parametrize(("part", "name"), [("metrics", "accuracy"), ("tags", "category"), ("params", "rate")])
+def test_what_mlflow_has_is_compared_with_what_the_run_wrote_down(part: str, name: str, run: KeptRun) -> None:
+    logged = replace(run.logged, **{part: {**getattr(run.logged, part), name: 7}})
+    [found] = Verifier().check(replace(run, logged=logged)).findings
+    assert found.verdict is Verdict.DIFFERENT
+    assert f"{name} is 7 in MLflow" in found.what
+
+
+def test_a_number_changed_in_mlflow_s_own_file_fails_the_study(ask: Ask, audited: Path, packed: Bundle) -> None:
+    run = named(packed, TYPO)
+    change = "update latest_metrics set value = value + ? where run_uuid = ? and key = 'accuracy'"
+    with closing(sqlite3.connect(audited / "mlflow.db")) as db:
+        db.execute(change, (0.125, run.id))
+        db.commit()
+    try:
+        ended = ask("verify", "small")
+    finally:
+        with closing(sqlite3.connect(audited / "mlflow.db")) as db:
+            db.execute(change, (-0.125, run.id))
+            db.commit()
+    assert ended.returncode == 1
+    assert f"DIFFERENT: {TYPO} ({run.id}): metric accuracy is" in ended.stdout
+    assert "10 runs: 9 the same, 1 different." in ended.stdout
+
+
+def test_a_number_changed_in_a_table_of_the_report_fails_the_study(ask: Ask, audited: Path) -> None:
+    table = audited / "reports" / "small" / "scores.csv"
+    whole = table.read_text(encoding="utf-8")
+    table.write_text(whole.replace("stable", "decrease", 1), encoding="utf-8")
+    try:
+        ended = ask("verify", "small")
+    finally:
+        table.write_text(whole, encoding="utf-8")
+    assert ended.returncode == 1
+    assert "scores.csv was changed" in ended.stdout
+    assert "scores.csv, line 2: the report has" in ended.stdout
+
+
+def test_a_run_without_a_manifest_cannot_be_checked(run: KeptRun) -> None:
+    (run.folder / "manifest.json").unlink()
+    [found] = Verifier().check(run).findings
+    assert (found.verdict, "manifest.json is not there" in found.what) == (Verdict.UNKNOWN, True)
+
+
+def test_a_run_that_did_not_finish_cannot_be_checked(run: KeptRun) -> None:
+    [found] = Verifier().check(replace(run, logged=replace(run.logged, status="FAILED"))).findings
+    assert found.verdict is Verdict.UNKNOWN
+    assert "it is FAILED" in found.what
+
+
+def test_texts_of_another_tagger_are_replayed_and_not_drawn_again(
+    run: KeptRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tagger, "signature", lambda: "another 1.0")
+    [found] = Verifier().check(run).findings
+    assert found.verdict is Verdict.UNKNOWN
+    assert "they were tagged by" in found.what
+
+
+def test_code_that_settings_of_a_stranger_name_is_not_run(run: KeptRun, tmp_path: Path) -> None:
+    config = yaml.safe_load((run.folder / "config.yaml").read_text(encoding="utf-8"))
+    mark = tmp_path / "was_here"
+    config["task"]["wording"] = {
+        "_target_": "pathlib.Path.touch",
+        "_args_": [{"_target_": "pathlib.Path", "_args_": [str(mark)]}],
+    }
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
+    [found] = Verifier(trusted=False).check(signed(run)).findings
+    assert found.verdict is Verdict.UNKNOWN
+    assert "pathlib.Path, pathlib.Path.touch" in found.what
+    assert not mark.exists()
+    Verifier(trusted=True).check(signed(run))
+    assert mark.exists()
