@@ -108,19 +108,19 @@ AUDITED = (
 
 @pytest.fixture(scope="session")
 def audited(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
-    """A folder with the study "small" of ten cells, its report, and its archive out/small.zip."""
+    """A folder with the study "demo" of ten cells, its report, and its archive out/demo.zip."""
     folder = tmp_path_factory.mktemp("audited")
-    for script, arguments in (("run.py", (*AUDITED, "study=small")), ("analyze.py", ("study=small",))):
+    for script, arguments in (("run.py", (*AUDITED, "study=demo")), ("analyze.py", ("study=demo",))):
         ended = execute(folder, shared_cache, script, *arguments)
         assert ended.returncode == 0, ended.stderr
-    packed = asked(folder, shared_cache, "bundle", "small", "--to", "out")
+    packed = asked(folder, shared_cache, "bundle", "demo", "--to", "out")
     assert packed.returncode == 0, packed.stderr
     return folder
 
 
 @pytest.fixture
 def ask(audited: Path, shared_cache: Path) -> Callable[..., Ended]:
-    """Run `python -m noisyhealth` in that folder: `ask("verify", "small")`."""
+    """Run `python -m noisyhealth` in that folder: `ask("verify", "demo")`."""
     return lambda *arguments, **variables: asked(audited, shared_cache, *arguments, **variables)
 
 

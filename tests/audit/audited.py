@@ -20,7 +20,7 @@ from noisyhealth.evidence import METRICS
 
 def unpacked(folder: Path, to: Path) -> Bundle:
     """Return the archive of the study, unpacked into an empty folder."""
-    return bundle.unpack(folder / "out" / "small.zip", to)
+    return bundle.unpack(folder / "out" / "demo.zip", to)
 
 
 def named(packed: Bundle, name: str) -> KeptRun:

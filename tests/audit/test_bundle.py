@@ -46,7 +46,7 @@ def test_an_archive_is_checked_without_mlflow_network_and_cache(audited: Path, a
     empty = tmp_path / "empty"
     ended = ask(
         "verify",
-        str(audited / "out" / "small.zip"),
+        str(audited / "out" / "demo.zip"),
         f"cache={empty}",
         PYTHONPATH=str(tmp_path),
         NOISYHEALTH_CACHE=str(empty),
@@ -72,8 +72,8 @@ def test_a_changed_byte_in_any_file_of_an_archive_is_found(packed: Bundle, tmp_p
 
 
 def test_the_same_study_gives_the_same_archive(audited: Path, ask: Ask) -> None:
-    assert ask("bundle", "small", "--to", "again").returncode == 0
-    assert (audited / "again" / "small.zip").read_bytes() == (audited / "out" / "small.zip").read_bytes()
+    assert ask("bundle", "demo", "--to", "again").returncode == 0
+    assert (audited / "again" / "demo.zip").read_bytes() == (audited / "out" / "demo.zip").read_bytes()
 
 
 def test_an_archive_that_would_write_outside_is_not_unpacked(tmp_path: Path) -> None:

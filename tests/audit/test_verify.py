@@ -36,7 +36,7 @@ def run(packed: Bundle, tmp_path: Path) -> KeptRun:
 
 
 def test_a_study_that_is_as_it_was_made_is_the_same(ask: Ask) -> None:
-    ended = ask("verify", "small")
+    ended = ask("verify", "demo")
     assert (ended.returncode, ended.stderr) == (0, "")
     last = ended.stdout.splitlines()[-1]
     assert last.startswith("10 runs: 10 the same. Checked: ")
@@ -47,7 +47,7 @@ def test_a_study_that_is_as_it_was_made_is_the_same(ask: Ask) -> None:
 def test_a_run_is_checked_by_its_id_alone(ask: Ask, packed: Bundle) -> None:
     ended = ask("verify", named(packed, TYPO).id, "study=another")
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("1 runs: 1 the same.")
+    assert ended.stdout.startswith("1 run: 1 the same.")
 
 
 def test_a_study_that_is_not_there_is_said_to_be_none(ask: Ask) -> None:
@@ -156,7 +156,7 @@ def test_a_number_changed_in_mlflow_s_own_file_fails_the_study(ask: Ask, audited
         db.execute(change, (0.125, run.id))
         db.commit()
     try:
-        ended = ask("verify", "small")
+        ended = ask("verify", "demo")
     finally:
         with closing(sqlite3.connect(audited / "mlflow.db")) as db:
             db.execute(change, (-0.125, run.id))
@@ -167,11 +167,11 @@ def test_a_number_changed_in_mlflow_s_own_file_fails_the_study(ask: Ask, audited
 
 
 def test_a_number_changed_in_a_table_of_the_report_fails_the_study(ask: Ask, audited: Path) -> None:
-    table = audited / "reports" / "small" / "scores.csv"
+    table = audited / "reports" / "demo" / "scores.csv"
     whole = table.read_text(encoding="utf-8")
     table.write_text(whole.replace("stable", "decrease", 1), encoding="utf-8")
     try:
-        ended = ask("verify", "small")
+        ended = ask("verify", "demo")
     finally:
         table.write_text(whole, encoding="utf-8")
     assert ended.returncode == 1
