@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from fixtures import expected, table
 
-from noisyhealth.analysis.anova import GREENHOUSE_GEISSER, UNCORRECTED, AnovaResult, WithinResult, anova, anova_within
+from noisyhealth.analysis.anova import GREENHOUSE_GEISSER, UNCORRECTED, AnovaResult, anova
 from noisyhealth.analysis.blocks import FACTORS
 from noisyhealth.analysis.impact import KEY
 from noisyhealth.analysis.inference import friedman
+from noisyhealth.analysis.within import WithinResult, anova_within
 from noisyhealth.errors import DataError
 
 TABLES = ("plain", "even", "ties", "binary")

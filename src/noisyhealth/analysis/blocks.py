@@ -3,7 +3,7 @@
 Works on the long frame of `impact`.
 """
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from noisyhealth.analysis import impact
 from noisyhealth.errors import DataError
@@ -15,6 +15,9 @@ FACTORS = ("perturb", "model", "task", "level")
 """The dimensions of a study."""
 
 Analysed: TypeAlias = Literal["change", "value"]
+
+# Changes are rounded to 1e-9; what is left of them below this is rounding.
+NOTHING = 2e-9
 
 
 def blocks(frame: "pd.DataFrame", factor: str, analysed: Analysed = "change") -> "pd.DataFrame":
@@ -51,3 +54,12 @@ def numbers(frame: "pd.DataFrame", analysed: Analysed) -> "pd.Series[float]":
         return frame["value"].astype(float)
     both = zip(frame["value"].astype(float), frame["baseline"].astype(float), strict=True)
     return pd.Series([impact.change(score, base) for score, base in both], index=frame.index, dtype=float)
+
+
+def no_error(cells: Any, axes: tuple[int, ...]) -> bool:
+    """Return whether all subjects (axis 0) answer alike to the factors of `axes`, the others averaged."""
+    others = tuple(at for at in range(1, cells.ndim) if at not in axes)
+    left = cells.mean(axis=others, keepdims=True)
+    for axis in (0, *axes):
+        left = left - left.mean(axis=axis, keepdims=True)
+    return bool(abs(left).max() < NOTHING)

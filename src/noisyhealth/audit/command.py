@@ -129,8 +129,8 @@ def _tell(checked: Sequence[Checked]) -> Verdict:
         totals.update(one.counts)
     told = {Verdict.SAME: "the same", Verdict.DIFFERENT: "different", Verdict.UNKNOWN: "cannot be checked"}
     words = ", ".join(f"{runs[verdict]} {word}" for verdict, word in told.items() if runs[verdict])
-    number = sum(runs.values())
-    print(f"{number} {'run' if number == 1 else 'runs'}: {words}. Checked: {', '.join(f'{n:,} {what}' for what, n in totals.items())}.")
+    number, looked = sum(runs.values()), ", ".join(f"{n:,} {what}" for what, n in totals.items())
+    print(f"{number} {'run' if number == 1 else 'runs'}: {words}. Checked: {looked}.")
     return gravest(one.verdict for one in checked)
 
 

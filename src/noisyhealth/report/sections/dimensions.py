@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from noisyhealth.analysis import trend
-from noisyhealth.analysis.anova import AnovaResult, PairedT, Term, WithinResult, anova, anova_within
+from noisyhealth.analysis.anova import AnovaResult, PairedT, anova
 from noisyhealth.analysis.inference import FACTORS, FriedmanResult, Pair, friedman
+from noisyhealth.analysis.within import Term, WithinResult, anova_within
 from noisyhealth.report.figures.drops import drops
 from noisyhealth.report.outline import Section, Table
 from noisyhealth.report.sections.frames import holm, p_text, pairs, rows
