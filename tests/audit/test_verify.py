@@ -18,6 +18,7 @@ from noisyhealth.audit.finding import Verdict
 from noisyhealth.audit.kept import KeptRun
 from noisyhealth.audit.verify import Verifier
 from noisyhealth.evidence import PREDICTIONS, VARIANTS
+from noisyhealth.models.model import key_of
 from noisyhealth.text import tagger
 
 Ask = Callable[..., Ended]
@@ -84,13 +85,20 @@ def _turned(run: KeptRun) -> KeptRun:
     return with_cell(run, PREDICTIONS, 2, "target", other)
 
 
+def _asked_of_another(run: KeptRun) -> KeptRun:
+    request = json.dumps({"text": "I am fine", "question": ""})
+    key = key_of(run.model["signature"], json.loads(request))
+    return with_cell(with_cell(run, PREDICTIONS, 8, "request", request), PREDICTIONS, 8, "reply_key", key)
+
+
 FORGERIES = {
     "an answer": (lambda run: with_cell(run, PREDICTIONS, 8, "value", "negative"), "its reply is read as"),
     "how right an answer is": (lambda run: with_cell(run, PREDICTIONS, 8, "right", 0.5), "its reply is read as"),
     "a reply": (lambda run: with_cell(run, PREDICTIONS, 8, "reply", "negative"), "the journal's reply is"),
     "a target": (_turned, "its reply is read as"),
     "a key": (lambda run: with_cell(run, PREDICTIONS, 8, "reply_key", "0" * 64), "is not the hash of what was asked"),
-    "what was asked": (lambda run: with_cell(run, PREDICTIONS, 8, "request", "{}"), "is not the hash of what was"),
+    "what was asked": (lambda run: with_cell(run, PREDICTIONS, 8, "request", "{}"), "does not hold it"),
+    "a prompt on another text": (_asked_of_another, "what was put to the model does not hold it"),
     "a disturbed text": (lambda run: with_cell(run, VARIANTS, 3, "disturbed", "I am fine"), "its edits give"),
     "a label that is none": (lambda run: with_cell(run, PREDICTIONS, 2, "target", "neutral"), "DataError: "),
     "an original": (lambda run: with_cell(run, VARIANTS, 3, "original", "I am fine"), "its edits do not fit it"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 
@@ -32,12 +33,23 @@ def queries(run: KeptRun, cell: Cell, asked: Asked) -> Iterator[Finding]:
     for row, query, key in zip(run.predictions, queries, keys, strict=True):
         if (row["text"], row["question"]) != (query.text, query.question):
             yield Finding(Verdict.DIFFERENT, f"text {row['id']}: {row['text']!r} was asked about, not {query.text!r}")
+        if cell.keep_text and not all(
+            part in _strings(json.loads(row["request"])) for part in (query.text, query.question)
+        ):
+            yield Finding(Verdict.DIFFERENT, f"text {row['id']}: what was put to the model does not hold it")
         if row["reply_key"] != key:
             yield Finding(Verdict.DIFFERENT, f"text {row['id']}: its reply's key is not the hash of what was asked")
     if (again := study.key(cell, asked, run.logged.tags["code_hash"])) != run.logged.tags["cell_key"]:
         yield Finding(
             Verdict.DIFFERENT, f"cell_key is {run.logged.tags['cell_key']}, what it was made of gives {again}"
         )
+
+
+def _strings(node: object) -> str:
+    """Return all texts of a request, one after the other."""
+    if isinstance(node, dict):
+        return "\n".join(map(_strings, node.values()))
+    return "\n".join(map(_strings, node)) if isinstance(node, list) else str(node)
 
 
 def answers(run: KeptRun, cell: Cell, result: Result) -> Iterator[Finding]:

@@ -97,7 +97,7 @@ class Writer:
             if name not in kept:
                 kept[name] = _example(cell, at)
             example = kept[name]
-            if not any((one["perturb"], one["level"]) == (perturb, level) for one in example["variants"]):
+            if not any(one["perturb"] == perturb and one["level"] == level for one in example["variants"]):
                 edits = [_edit(edit) for edit in json.loads(cell.texts.edits[at])]
                 example["variants"].append({"perturb": perturb, "level": level, "edits": edits})
             if model not in example["replies"]:
@@ -166,13 +166,13 @@ def _answer(given: Given, at: int) -> dict[str, Any]:
 def _answers(cell: CellAnswers, place: Sequence[str], given: Given, flips: Column | None) -> pa.Table:
     texts, count = cell.texts, len(cell.texts.ids)
     columns = {
-        **{name: [value] * count for name, value in zip(PLACE, place, strict=True)},
-        **{"run_id": [cell.run.info.run_id] * count, "id": texts.ids, "group": texts.groups, "target": texts.targets},
-        **{"value": given.values, "outcome": given.outcomes, "right": given.right, "reply": given.replies},
-        "flip": [""] * count if flips is None else flips,
-        "texts": [texts.digest[:16]] * count,
-        "edits": [0] * count if flips is None else texts.edited,
-        "medical_share": [0.0] * count if flips is None else texts.medical,
+        **{name: pa.repeat(value, count) for name, value in zip(PLACE, place, strict=True)},
+        **{"run_id": pa.repeat(str(cell.run.info.run_id), count), "id": texts.ids, "group": texts.groups},
+        **{"target": texts.targets, "value": given.values, "outcome": given.outcomes, "right": given.right},
+        **{"reply": given.replies, "flip": pa.repeat("", count) if flips is None else flips},
+        "texts": pa.repeat(texts.digest[:16], count),
+        "edits": pa.repeat(0, count) if flips is None else texts.edited,
+        "medical_share": pa.repeat(0.0, count) if flips is None else texts.medical,
     }
     return pa.table({name: columns[name] for name in _ANSWERS.names}, schema=_ANSWERS)
 
@@ -180,15 +180,11 @@ def _answers(cell: CellAnswers, place: Sequence[str], given: Given, flips: Colum
 def _texts(cell: CellAnswers) -> pa.Table:
     texts, count = cell.texts, len(cell.texts.ids)
     weights, task, _, perturb, level = cell.place
+    place = {"weights": weights, "task": task, "perturb": perturb, "level": level}
     columns = {
-        **{
-            "weights": [weights] * count,
-            "task": [task] * count,
-            "perturb": [perturb] * count,
-            "level": [level] * count,
-        },
+        **{name: pa.repeat(value, count) for name, value in place.items()},
         **{"id": texts.ids, "group": texts.groups, "target": texts.targets, "question": texts.questions},
-        **{"field": [texts.field] * count, "text": texts.texts, "disturbed": texts.disturbed},
-        **{"edits": texts.edits, "texts": [texts.digest[:16]] * count},
+        **{"field": pa.repeat(texts.field, count), "text": texts.texts, "disturbed": texts.disturbed},
+        **{"edits": texts.edits, "texts": pa.repeat(texts.digest[:16], count)},
     }
     return pa.table({name: columns[name] for name in _TEXTS.names}, schema=_TEXTS)

@@ -127,8 +127,9 @@ def _cell(axes: Axes, column: int, row: int, text: str, colour: tuple[float, flo
     face: Any = colour or "white"
     edge, hatch = ("white", None) if colour else ("#999999", "////")
     axes.add_patch(Rectangle((column, row), 1, 1, facecolor=face, edgecolor=edge, hatch=hatch, linewidth=0.5))
+    size = style.SMALL * min(1.0, 3.4 / len(text))  # "+111" would stand in the next cell
     axes.text(
-        column + 0.5, row + 0.5, text, ha="center", va="center_baseline", fontsize=style.SMALL, color=style.on(face),
+        column + 0.5, row + 0.5, text, ha="center", va="center_baseline", fontsize=size, color=style.on(face),
         bbox=None if colour else {"facecolor": "white", "edgecolor": "none", "pad": 0.8},
     )  # fmt: skip
 
