@@ -18,6 +18,7 @@ from noisyhealth.records import Query, Reply
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.tracking.budget import UNLIMITED, Budget
+from noisyhealth.tracking.claims import claims
 from noisyhealth.tracking.journal import Journal, for_query, is_answer
 
 EMPTY: Mapping[str, Reply] = MappingProxyType({})
@@ -44,7 +45,7 @@ def ask(
     wanted = dict(zip(keys, queries, strict=True))
     replies = {key: given[key] for key in wanted if key in given} | journal.get(wanted)
     missing = {key: query for key, query in wanted.items() if key not in replies}
-    put = _put([(model, missing)], journal, budget)
+    put = _put_once([(model, missing)], journal, budget)
     replies |= put.replies
     if silent := len(missing) - put.unasked - len(put.replies):
         raise CallError(
@@ -79,7 +80,7 @@ def ask_ahead(cells: Sequence[Cell], asked: Sequence[Asked], budget: Budget) -> 
     kept = journal(cells[0])
     known = kept.get(seen)
     left = [(model, {key: query for key, query in part.items() if key not in known}) for model, part in parts]
-    put = _put(left, kept, budget)
+    put = _put_once(left, kept, budget)
     put.check()
     return {key: reply for key, reply in put.replies.items() if not is_answer(reply)}
 
@@ -101,7 +102,30 @@ class _Put:
             )
 
 
-def _put(parts: Sequence[tuple[Model, Mapping[str, Query]]], journal: Journal, budget: Budget) -> _Put:
+_Parts = Sequence[tuple[Model, Mapping[str, Query]]]
+
+
+def _put_once(parts: _Parts, journal: Journal, budget: Budget) -> _Put:
+    """Put queries to their models, and none while another process asks the same; return what became of all.
+
+    What others are asking comes last: their replies are in the journal then. A query that has none there, since theirs
+    was lost or empty, is put here again.
+    """
+    left = [key for _, missing in parts for key in missing]
+    put = _Put({}, len(left), 0)
+    with claims(journal.path) as claimed:
+        while left:
+            mine = set(claimed.take(left))
+            known = journal.get(mine)
+            todo = [(m, {k: q for k, q in missing.items() if k in mine and k not in known}) for m, missing in parts]
+            new = _put(todo, journal, budget)
+            claimed.drop()
+            put = _Put(put.replies | known | new.replies, put.queries, put.unasked + new.unasked)
+            left = [key for key in left if key not in mine]
+    return put
+
+
+def _put(parts: _Parts, journal: Journal, budget: Budget) -> _Put:
     """Put queries to their models, all before the first reply is waited for, and keep every reply as it arrives."""
     replies: dict[str, Reply] = {}
     asked = 0

@@ -66,20 +66,30 @@ class Journal:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            # Two processes that turn a new file into a write-ahead log at once lock each other out.
-            with FileLock(f"{self.path}.lock"), closing(self._connect()) as db:
-                db.execute("pragma journal_mode = wal")
-                db.execute(_TABLE)
+            self._make()
             with closing(self._connect()) as db:
                 db.execute("pragma synchronous = normal")
                 yield db
         except sqlite3.Error as error:
-            raise JournalError(
-                f"the journal {self.path} cannot be used: {error}; see that the disk has room and the file may be "
-                "written, then run the same command again: what was kept is not asked again"
-            ) from error
+            raise self._unusable(error) from error
+
+    def _make(self) -> None:
+        """Make the file and its table where they are not there."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Two processes that turn a new file into a write-ahead log at once lock each other out.
+            with FileLock(f"{self.path}.lock"), closing(self._connect()) as db:
+                db.execute("pragma journal_mode = wal")
+                db.execute(_TABLE)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> JournalError:
+        return JournalError(
+            f"the journal {self.path} cannot be used: {error}; see that the disk has room and the file may be "
+            "written, then run the same command again: what was kept is not asked again"
+        )
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, timeout=60, isolation_level=None)
