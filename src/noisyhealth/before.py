@@ -14,12 +14,12 @@ from typing import Any
 
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, read_write
 from omegaconf.errors import OmegaConfBaseException
 from tqdm import tqdm
 
 from noisyhealth import calls, evidence, experiment, jobs, plan, settings, show, study
-from noisyhealth.errors import BudgetError, ConfigError, JournalError, NoisyHealthError, RefusedError
+from noisyhealth.errors import BudgetError, ConfigError, JournalError, NoisyHealthError, RefusedError, UnreachableError
 from noisyhealth.models.model import Model
 from noisyhealth.settings import Cell
 from noisyhealth.study import REUSED, Asked, Ledger, Record
@@ -34,10 +34,12 @@ CELLS = "NOISYHEALTH_CELLS"
 SWEPT = "NOISYHEALTH_SWEPT"
 SEARCH = "NOISYHEALTH_SEARCH"
 
+AT_ONCE = 4  # cells that hydra/launcher=submitit_local runs where hydra.sweeper.max_batch_size says nothing
+
 NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 # After these no other cell could do better.
-ENDING = (BudgetError, RefusedError, JournalError)
+ENDING = (BudgetError, RefusedError, JournalError, UnreachableError)
 
 
 @dataclass
@@ -73,11 +75,20 @@ class Before(Callback):
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Check the cells of a sweep; end here when there is nothing left to do."""
         with _stopping():
+            _bound(config)
             os.environ[SWEPT] = " ".join(jobs.swept(config))
             known = jobs.of(config)
             todo = _open(config) if known is None else _plan(known)
         if not todo:
             raise Stop
+
+
+def _bound(config: DictConfig) -> None:
+    """Have submitit's local launcher start a few cells at a time: left alone it starts a process for each, at once."""
+    local = str(config.hydra.launcher.get("_target_", "")).endswith(".LocalLauncher")
+    if local and "max_batch_size" in config.hydra.sweeper and config.hydra.sweeper.max_batch_size is None:
+        with read_write(config):
+            config.hydra.sweeper.max_batch_size = AT_ONCE
 
 
 @contextmanager
@@ -86,10 +97,12 @@ def _stopping() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # Hydra would make it a warning and start the cells
-        if not isinstance(error, NoisyHealthError | HydraException | OmegaConfBaseException):
+        if not isinstance(error, NoisyHealthError | HydraException | OmegaConfBaseException | OSError):
             traceback.print_exc()  # not one of those that say what to do: a bug, or a user's own part
         begun.stop = error
         raise Stop from None
+    # From here on a user can put nothing right by Hydra's words, and `sweep.main` tells its exceptions.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
 
 
 def _plan(configs: Sequence[DictConfig]) -> int:

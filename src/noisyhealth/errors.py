@@ -8,7 +8,8 @@ NoisyHealthError
 |   `-- RefusedError     a server that would refuse every further call, or is not there
 |-- BudgetError      a budget that is used up
 `-- StoreError       MLflow cannot be used
-    `-- JournalError     the journal or the budget's file cannot be used
+    |-- JournalError     the journal or the budget's file cannot be used
+    `-- UnreachableError MLflow's database, folder or server cannot be reached
 """
 
 
@@ -46,3 +47,7 @@ class StoreError(NoisyHealthError):
 
 class JournalError(StoreError):
     """A file of replies or money that cannot be read or written; ends the sweep, whose replies would be lost."""
+
+
+class UnreachableError(StoreError):
+    """A database, folder or server of MLflow that cannot be read or written; ends the sweep, which has no record."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from noisyhealth import evidence, fits, scoring, study, version
 from noisyhealth.calls import EMPTY, ask, journal
+from noisyhealth.errors import StoreError
 from noisyhealth.records import Reply
 from noisyhealth.scoring import Result
 from noisyhealth.settings import Cell
@@ -49,13 +50,25 @@ def run(
             cell.store.log(run_id, metrics, {**found, "manifest": kept}, Path(folder))
         cell.store.end(run_id, "FINISHED")
     except Exception as error:
-        cell.store.tag(run_id, "error", f"{type(error).__name__}: {error}"[:4000])
-        cell.store.end(run_id, "FAILED")
+        _end(cell, run_id, "FAILED", error)
         raise
-    except BaseException:
-        cell.store.end(run_id, "KILLED")
+    except BaseException as error:
+        _end(cell, run_id, "KILLED", error)
         raise
     return record(cell, key, study.DONE, run_id)
+
+
+def _end(cell: Cell, run_id: str, status: str, error: BaseException) -> None:
+    """End a run that something went wrong with; where that cannot be written either, the first error is the one told.
+
+    Such a run stays RUNNING, which nobody takes for done, until its missing heartbeat is noticed.
+    """
+    try:
+        if status == "FAILED":
+            cell.store.tag(run_id, "error", f"{type(error).__name__}: {error}"[:4000])
+        cell.store.end(run_id, status)
+    except StoreError as worse:
+        error.add_note(f"nor could run {run_id} be ended: {worse}")
 
 
 def record(cell: Cell, key: str, status: str, run_id: str) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -118,12 +119,16 @@ class Ledger:
     path: Path
 
     def add(self, record: Record) -> None:
-        """Append one record; a line is written at once or not at all."""
-        line = json.dumps(asdict(record), ensure_ascii=False) + "\n"
+        """Append one record; of a line that the disk had no room for, the rest is passed over when it is read.
+
+        Raises OSError where the line is not whole.
+        """
+        line = f"\n{json.dumps(asdict(record), ensure_ascii=False)}\n".encode()  # nor does it spoil the next one
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            os.write(handle, line.encode())
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         finally:
             os.close(handle)
 
@@ -159,7 +164,17 @@ class Ledger:
         """Return the records so far."""
         if not self.path.exists():
             return []
-        return [_record(json.loads(line)) for line in self.path.read_text(encoding="utf-8").splitlines()]
+        rows = (_whole(line) for line in self.path.read_bytes().split(b"\n"))
+        return [_record(row) for row in rows if row]
+
+
+def _whole(line: bytes) -> dict[str, Any] | None:
+    """Return what a line holds, None where it stops in the middle."""
+    try:
+        row: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return None
+    return row
 
 
 def _record(row: dict[str, Any]) -> Record:

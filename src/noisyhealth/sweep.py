@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -20,10 +22,12 @@ from tqdm import tqdm
 
 from noisyhealth import experiment, fits, settings, show, study
 from noisyhealth.before import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun, cell_of, fix_threads
-from noisyhealth.errors import CallError
+from noisyhealth.errors import CallError, StoreError
 from noisyhealth.models.chat import loopback
 from noisyhealth.settings import Cell
 from noisyhealth.study import FAILED, KILLED, MISSING, Ledger, Record
+
+GO_ON = "What is finished is kept; the same command goes on from here."
 
 
 def main(conf: Path) -> int:
@@ -45,15 +49,20 @@ def main(conf: Path) -> int:
             return 2
     except KeyboardInterrupt:
         return _interrupted()
+    except Exception as error:  # a launcher gave up, or Hydra could not write its files
+        with _noting():
+            _keep_traceback(Ledger(Path(os.environ[LEDGER])), "the sweep")
+        _close("FAILED")
+        said = str(error).strip().partition("\n")[0]
+        print(f"Stopped: {type(error).__name__}: {said}\n{GO_ON}", file=sys.stderr)
+        return 1
     except SystemExit as stopped:
         if not any(record.status == KILLED for record in _records()):
-            if begun.parent:  # a launcher gave up
-                _close("FAILED")
-                return 1
             return 0 if stopped.code in (0, None) else 2  # Hydra refused the command and has said why, or gave its help
         return _interrupted()  # Lightning answers Ctrl-C during a fit by leaving the process
     code = study.exit_code(_records())
-    _close("FAILED" if code else "FINISHED")
+    if not _close("FAILED" if code else "FINISHED"):
+        code = 1
     if reason := Ledger(Path(os.environ[LEDGER])).stopped():
         print(f"Stopped: {reason}", file=sys.stderr)
     return code
@@ -61,7 +70,7 @@ def main(conf: Path) -> int:
 
 def _interrupted() -> int:
     _close("KILLED")
-    print("Interrupted. What is finished is kept; the same command goes on from here.", file=sys.stderr)
+    print(f"Interrupted. {GO_ON}", file=sys.stderr)
     return 130
 
 
@@ -82,7 +91,8 @@ def job(cfg: DictConfig) -> float | None:
         name = cell.name
         asked = study.asked(cell)
         key = study.key(cell, asked)
-        with FileLock(ledger.path.with_name(f"{key}.lock")):
+        # Two sweeps on one cache, or workers that outlived theirs, do not run a cell twice either.
+        with FileLock(f"{cell.store.lock}.{key}"):
             if done := [record for record in ledger.read() if record.key == key]:
                 return _objective(cell, done[0])  # the sweep names this cell twice: a baseline has no level
             budget = settings.budget(cfg, ledger.path.with_name("budget.sqlite"))
@@ -96,20 +106,31 @@ def job(cfg: DictConfig) -> float | None:
             tqdm.write(f"    validation score {chosen_by:.4f}")
         return chosen_by
     except Exception as error:
-        if isinstance(error, ENDING):
-            ledger.stop(str(error))
-        else:
-            _keep_traceback(ledger, name)
         record = Record(name, key, FAILED, error=f"{type(error).__name__}: {error}")
-        ledger.add(record)
+        with _noting():
+            if isinstance(error, ENDING):
+                ledger.stop(str(error))
+            else:
+                _keep_traceback(ledger, name)
+            ledger.add(record)
         _tell(record, len(ledger.read()))
         if SEARCH in os.environ:
             raise
         return None
     except BaseException:
-        if not any(record.key == key for record in ledger.read()):  # done, and interrupted on the way out
-            ledger.add(Record(name, key, KILLED, error="interrupted"))
+        with _noting():
+            if not any(record.key == key for record in ledger.read()):  # done, and interrupted on the way out
+                ledger.add(Record(name, key, KILLED, error="interrupted"))
         raise
+
+
+@contextmanager
+def _noting() -> Iterator[None]:
+    """Say where the sweep's own files cannot be written, and go on: the screen is told what they were to hold."""
+    try:
+        yield
+    except OSError as error:
+        tqdm.write(f"{error}: the sweep's own notes are not whole; see that the disk has room", file=sys.stderr)
 
 
 def _objective(cell: Cell, record: Record) -> float | None:
@@ -136,21 +157,27 @@ def _records() -> list[Record]:
     return [*records, *(Record(name, key, MISSING) for key, name in begun.planned.items() if key not in known)]
 
 
-def _close(status: str) -> None:
-    """End the sweep's run and servers, and print its table."""
+def _close(status: str) -> bool:
+    """End the sweep's run and servers, and print its table; return whether the run could be ended."""
     if begun.bar is not None:
         begun.bar.close()
     if begun.cache:
         loopback.stop_all(begun.cache)
     best = _best()
+    ended = True
     if begun.store is not None and begun.parent:
-        if best:
-            begun.store.tag(begun.parent, "mlflow.note.content", best)
-        begun.store.end(begun.parent, status)
+        try:
+            if best:
+                begun.store.tag(begun.parent, "mlflow.note.content", best)
+            begun.store.end(begun.parent, status)
+        except StoreError as error:
+            ended = False
+            print(f"The sweep's own run cannot be ended: {error}", file=sys.stderr)
     if len(records := _records()) > 1:
         show.table(records)
     if best:
         print(best)
+    return ended
 
 
 def _best() -> str:

@@ -7,8 +7,8 @@ its reply is there, the true cost takes its place. So no process can overdraw by
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,21 +54,21 @@ class Budget:
             calls, usd = db.execute("select calls, usd from spent").fetchone()
         return int(calls), float(usd)
 
-    def _open(self) -> closing[sqlite3.Connection]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
         try:
-            db.execute("begin immediate")
-            db.execute(_TABLE)
-            db.execute("insert into spent select 0, 0.0 where not exists (select 1 from spent)")
-            db.execute("commit")
-        except sqlite3.Error as error:
-            db.close()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=60, isolation_level=None)) as db:
+                db.execute("begin immediate")
+                db.execute(_TABLE)
+                db.execute("insert into spent select 0, 0.0 where not exists (select 1 from spent)")
+                db.execute("commit")
+                yield db
+        except (sqlite3.Error, OSError) as error:
             raise JournalError(
                 f"the budget's file {self.path} cannot be used: {error}; see that the disk has room and the file may "
                 "be written, then run the same command again"
             ) from error
-        return closing(db)
 
 
 UNLIMITED = Budget(Path())

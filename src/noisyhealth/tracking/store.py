@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import requests
@@ -20,6 +20,7 @@ from filelock import FileLock
 
 from noisyhealth.errors import StoreError
 from noisyhealth.tracking import heartbeat
+from noisyhealth.tracking.client import Client
 from noisyhealth.tracking.heartbeat import Heartbeats
 from noisyhealth.tracking.uninterrupted import uninterrupted
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _PARAM_LIMIT = 500
 _UNFIT = re.compile(r"[^A-Za-z0-9_\-. :/]")
+_LOCKED = 20  # seconds that a locked database is waited for, as MLflow does
 _PAGE = 1000  # the most that MLflow reads or takes at once
 
 
@@ -119,21 +121,22 @@ class Store:
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
         import logging
 
-        from mlflow import MlflowClient
+        import mlflow  # noqa: F401
 
         for name in ("alembic", "mlflow"):  # after the import, which sets them itself
             logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # prints a traceback, and raises too
         self._try()
         Path(self.lock).parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.lock):
-            return MlflowClient(tracking_uri=self.uri)
+            return cast("MlflowClient", Client(self.uri))
 
     def _try(self) -> None:
         """Raise StoreError when nothing is there: MLflow would try for minutes."""
         _, sqlite, path = self.uri.partition("sqlite:///")
         try:
             if sqlite:
-                with closing(sqlite3.connect(path)) as file:
+                with closing(sqlite3.connect(path, timeout=_LOCKED)) as file:
                     file.execute("pragma schema_version")
             elif self.uri.startswith("http"):
                 requests.get(f"{self.uri.rstrip('/')}/health", timeout=10).raise_for_status()
