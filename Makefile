@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo check test format ui clean
+.PHONY: help install demo check test format ui server server-stop clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,12 @@ format: $(STAMP) ## put the code in the house's format
 ui: $(STAMP) ## open MLflow's pages on http://127.0.0.1:5000
 	MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(BIN)/mlflow server --workers 1 \
 		--host 127.0.0.1 --port 5000 --backend-store-uri sqlite:///mlflow.db --artifacts-destination ./mlruns
+
+server: $(STAMP) ## start MLflow on a PostgreSQL of its own, on loopback, data in SERVER_DIR=server, SERVER_PORT=5000
+	PYTHON=$(BIN)/python scripts/server.sh start
+
+server-stop: ## end both; the data stay
+	scripts/server.sh stop
 
 clean: ## remove the caches of tools; runs and replies stay
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

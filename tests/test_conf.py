@@ -106,6 +106,22 @@ def test_the_launcher_for_slurm_composes_on_the_plugins_own() -> None:
     launcher = compose("config", ["hydra/launcher=slurm"], return_hydra_config=True).hydra.launcher
     assert launcher._target_.endswith(".SlurmLauncher")
     assert (launcher.nodes, launcher.tasks_per_node, launcher.array_parallelism) == (1, 1, 16)
+    assert (launcher.partition, launcher.gpus_per_node) == (None, None)
+
+
+def test_a_cell_on_slurm_gets_the_processors_that_it_uses() -> None:
+    launcher = compose("config", ["hydra/launcher=slurm", "threads=8"], return_hydra_config=True).hydra.launcher
+    assert launcher.cpus_per_task == 8
+
+
+def test_on_slurms_gpus_a_cell_asks_for_one_and_for_all_else_as_without() -> None:
+    plain, gpu = (
+        OmegaConf.to_container(compose("config", [f"hydra/launcher={name}"], return_hydra_config=True).hydra.launcher)
+        for name in ("slurm", "slurm_gpu")
+    )
+    assert isinstance(plain, dict)
+    assert isinstance(gpu, dict)
+    assert {key: value for key, value in gpu.items() if plain[key] != value} == {"partition": "gpu", "gpus_per_node": 1}
 
 
 def test_hydras_callbacks_take_their_arguments() -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from noisyhealth.errors import UnreachableError
+from noisyhealth.tracking import patience
 
 # How MLflow marks what its database or its server failed to do, and not what it was asked wrongly.
 _LOST = ("TEMPORARILY_UNAVAILABLE", "INTERNAL_ERROR")
@@ -52,6 +53,7 @@ def reached(uri: str) -> Iterator[None]:
 
 
 def _unreachable(uri: str, error: BaseException) -> UnreachableError:
+    patience.end()
     cause = getattr(error, "orig", None) or error  # the database's own words, without the statement
     said = str(cause).partition("\n")[0] or type(cause).__name__
     return UnreachableError(

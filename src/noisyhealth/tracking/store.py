@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import requests
 from filelock import FileLock
 
-from noisyhealth.errors import StoreError
-from noisyhealth.tracking import heartbeat
+from noisyhealth.errors import StoreError, UnreachableError
+from noisyhealth.tracking import heartbeat, patience
 from noisyhealth.tracking.client import Client
 from noisyhealth.tracking.heartbeat import Heartbeats
 from noisyhealth.tracking.uninterrupted import uninterrupted
@@ -119,6 +119,8 @@ class Store:
         # Read when mlflow is imported.
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a run, of a server's
+        patience.begin()
         import logging
 
         import mlflow  # noqa: F401
@@ -132,7 +134,7 @@ class Store:
             return cast("MlflowClient", Client(self.uri))
 
     def _try(self) -> None:
-        """Raise StoreError when nothing is there: MLflow would try for minutes."""
+        """Raise UnreachableError when nothing is there: MLflow would try for long."""
         _, sqlite, path = self.uri.partition("sqlite:///")
         try:
             if sqlite:
@@ -141,7 +143,7 @@ class Store:
             elif self.uri.startswith("http"):
                 requests.get(f"{self.uri.rstrip('/')}/health", timeout=10).raise_for_status()
         except (sqlite3.Error, requests.RequestException) as error:
-            raise StoreError(
+            raise UnreachableError(
                 f"MLflow at {self.uri} cannot be used: {error}. Start it, set tracking.uri, or use tracking=local"
             ) from error
 
