@@ -19,7 +19,8 @@ from noisyhealth.records import Edit, Fit, Outcome, Query, Reply, Training
 from noisyhealth.settings import Cell
 from noisyhealth.study import Ledger, Record
 from noisyhealth.text.prompt import Wording
-from noisyhealth.tracking.store import Headline, Store
+from noisyhealth.tracking.entries import Headline
+from noisyhealth.tracking.store import Store
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
 

@@ -13,7 +13,7 @@ from filelock import FileLock
 from noisyhealth import evidence, version
 from noisyhealth.records import Fit, Scores
 from noisyhealth.settings import Cell
-from noisyhealth.tracking.store import Point
+from noisyhealth.tracking.entries import Point
 
 KIND = "fit"
 

@@ -13,7 +13,7 @@ from noisyhealth.plan import Line, Range
 from noisyhealth.study import DONE, FAILED, Record
 
 if TYPE_CHECKING:
-    from noisyhealth.tracking.store import Headline
+    from noisyhealth.tracking.entries import Headline
 
 
 def line(record: Record, place: int, cells: int) -> str:

@@ -18,7 +18,7 @@ from noisyhealth.dataset.table import Build
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Dose, Example, Query, Reply, Variant
 from noisyhealth.settings import Cell
-from noisyhealth.tracking.store import Headline
+from noisyhealth.tracking.entries import Headline
 
 DONE, REUSED, FAILED, KILLED, MISSING = "done", "reused", "failed", "killed", "not run"
 

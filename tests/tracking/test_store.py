@@ -30,7 +30,8 @@ print(store.experiment, run)
 INTERRUPTED = """
 import os, random, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from noisyhealth.tracking.store import Point, Store
+from noisyhealth.tracking.entries import Point
+from noisyhealth.tracking.store import Store
 store = Store(*sys.argv[1:])
 store.experiment
 chance = random.Random(0)

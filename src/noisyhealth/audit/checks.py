@@ -13,7 +13,7 @@ from noisyhealth.evidence import METRICS
 from noisyhealth.scoring import Read, Result
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
-from noisyhealth.tracking.store import logged_name, logged_params
+from noisyhealth.tracking.entries import logged_name, logged_params
 
 _SAME = 1e-9
 _MEANING = 1e-5  # an encoder's last digits depend on processor and threads

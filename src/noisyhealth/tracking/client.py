@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
+
+import requests
 
 from noisyhealth.errors import UnreachableError
 from noisyhealth.tracking import patience
 
+_LOCKED = 20  # seconds that a locked database is waited for, as MLflow does
 # How MLflow marks what its database or its server failed to do, and not what it was asked wrongly.
 _LOST = ("TEMPORARILY_UNAVAILABLE", "INTERNAL_ERROR")
 
@@ -34,6 +40,38 @@ class Client:
                 return method(*given, **named)
 
         return call
+
+
+def ready(uri: str) -> None:
+    """Prepare MLflow for its first use in this process.
+
+    Raises UnreachableError when nothing is at the address: MLflow would try for long.
+    """
+    # Read when mlflow is imported.
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a run, of a server's
+    patience.begin()
+    import mlflow  # noqa: F401
+
+    for name in ("alembic", "mlflow"):  # after the import, which sets them itself
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # prints a traceback, and raises too
+    _try(uri)
+
+
+def _try(uri: str) -> None:
+    _, sqlite, path = uri.partition("sqlite:///")
+    try:
+        if sqlite:
+            with closing(sqlite3.connect(path, timeout=_LOCKED)) as file:
+                file.execute("pragma schema_version")
+        elif uri.startswith("http"):
+            requests.get(f"{uri.rstrip('/')}/health", timeout=10).raise_for_status()
+    except (sqlite3.Error, requests.RequestException) as error:
+        raise UnreachableError(
+            f"MLflow at {uri} cannot be used: {error}. Start it, set tracking.uri, or use tracking=local"
+        ) from error
 
 
 @contextmanager

@@ -1,26 +1,21 @@
-"""MLflow: one experiment a study, one run a cell under one parent a sweep. The only file that imports it."""
+"""MLflow: one experiment a study, one run a cell under one parent a sweep; with `client` all that imports it."""
 
 from __future__ import annotations
 
 import math
-import os
-import re
-import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
-import requests
 from filelock import FileLock
 
-from noisyhealth.errors import StoreError, UnreachableError
-from noisyhealth.tracking import heartbeat, patience
-from noisyhealth.tracking.client import Client
+from noisyhealth.errors import StoreError
+from noisyhealth.tracking import heartbeat
+from noisyhealth.tracking.client import Client, ready
+from noisyhealth.tracking.entries import Headline, Point, logged_name, logged_params
 from noisyhealth.tracking.heartbeat import Heartbeats
 from noisyhealth.tracking.uninterrupted import uninterrupted
 
@@ -28,50 +23,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-_PARAM_LIMIT = 500
-_UNFIT = re.compile(r"[^A-Za-z0-9_\-. :/]")
-_LOCKED = 20  # seconds that a locked database is waited for, as MLflow does
 _PAGE = 1000  # the most that MLflow reads or takes at once
-
-
-def logged_name(name: str) -> str:
-    """Return the name as MLflow takes it.
-
-    >>> logged_name("prompt.stop[0]")
-    'prompt.stop_0_'
-    """
-    return _UNFIT.sub("_", name)
-
-
-def logged_params(params: Mapping[str, object]) -> dict[str, str]:
-    """Return settings as MLflow gets them: a long one as its hash, since MLflow cuts it, and two would look alike."""
-    texts = {logged_name(name): str(value) for name, value in params.items()}
-    hashes = {name: f"sha256:{sha256(text.encode()).hexdigest()}" for name, text in texts.items()}
-    return {name: text if len(text) <= _PARAM_LIMIT else hashes[name] for name, text in texts.items()}
-
-
-@dataclass(frozen=True)
-class Headline:
-    """The one score that stands for a run, the same on the clean texts, and what came of it.
-
-    `baseline` is None for a run on clean texts. `unread`: replies that hold no answer, of `n`.
-    """
-
-    name: str
-    score: float
-    baseline: float | None
-    category: str
-    n: int
-    unread: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One number of a curve."""
-
-    name: str
-    value: float
-    step: int
 
 
 @dataclass(frozen=True)
@@ -116,36 +68,10 @@ class Store:
 
         Under a lock: several processes that make a store at once break it (measured, MLflow 3.17).
         """
-        # Read when mlflow is imported.
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a run, of a server's
-        patience.begin()
-        import logging
-
-        import mlflow  # noqa: F401
-
-        for name in ("alembic", "mlflow"):  # after the import, which sets them itself
-            logging.getLogger(name).setLevel(logging.WARNING)
-        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # prints a traceback, and raises too
-        self._try()
+        ready(self.uri)
         Path(self.lock).parent.mkdir(parents=True, exist_ok=True)
         with FileLock(self.lock):
             return cast("MlflowClient", Client(self.uri))
-
-    def _try(self) -> None:
-        """Raise UnreachableError when nothing is there: MLflow would try for long."""
-        _, sqlite, path = self.uri.partition("sqlite:///")
-        try:
-            if sqlite:
-                with closing(sqlite3.connect(path, timeout=_LOCKED)) as file:
-                    file.execute("pragma schema_version")
-            elif self.uri.startswith("http"):
-                requests.get(f"{self.uri.rstrip('/')}/health", timeout=10).raise_for_status()
-        except (sqlite3.Error, requests.RequestException) as error:
-            raise UnreachableError(
-                f"MLflow at {self.uri} cannot be used: {error}. Start it, set tracking.uri, or use tracking=local"
-            ) from error
 
     def exists(self) -> bool:
         """Return whether the study has been started; makes nothing."""
