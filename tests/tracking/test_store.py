@@ -37,8 +37,8 @@ store.experiment
 chance = random.Random(0)
 for _ in range(40):
     timer = threading.Timer(chance.random() * 0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     try:
+        timer.start()
         while True:
             run = store.start("cell", {"kind": "cell"}, {"rate": 0.1})
             try:
