@@ -57,7 +57,7 @@ start_postgres() {
 
 # The id in the file may be another process's by now.
 mlflow_runs() {
-    [ -f "$dir/mlflow.pid" ] && tr '\0' ' ' <"/proc/$(cat "$dir/mlflow.pid")/cmdline" 2>/dev/null | grep -qF "host=$dir/postgres"
+    [ -f "$dir/mlflow.pid" ] && grep -qaF "host=$dir/postgres" "/proc/$(cat "$dir/mlflow.pid")/cmdline" 2>/dev/null
 }
 
 answers() { "$python" -c "import urllib.request; urllib.request.urlopen('$url/health', timeout=5)" 2>/dev/null; }
@@ -87,7 +87,7 @@ start() {
     exec 9>"$dir/lock"
     flock 9
     "$python" -c 'import mlflow, psycopg2' 2>/dev/null ||
-        fail "$python lacks MLflow or psycopg2: $python -m pip install -c constraints.txt -e '.[server]'"
+        fail "$python cannot be run, or lacks MLflow or psycopg2: $python -m pip install -c constraints.txt -e '.[server]'"
     find_postgres
     if postgres_runs && mlflow_runs; then
         [ "$(cat "$dir/url")" = "$url" ] || fail "runs already at $(cat "$dir/url"), not at $url: stop it first"

@@ -26,6 +26,7 @@ from noisyhealth.errors import CallError, StoreError
 from noisyhealth.models.chat import loopback
 from noisyhealth.settings import Cell
 from noisyhealth.study import FAILED, KILLED, MISSING, Ledger, Record
+from noisyhealth.tracking import patience
 
 GO_ON = "What is finished is kept; the same command goes on from here."
 
@@ -164,6 +165,8 @@ def _close(status: str) -> bool:
     if begun.cache:
         loopback.stop_all(begun.cache)
     best = _best()
+    if Ledger(Path(os.environ[LEDGER])).stopped():
+        patience.end()  # it may be the store that a worker has waited for in vain
     ended = True
     if begun.store is not None and begun.parent:
         try:

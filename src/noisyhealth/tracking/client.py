@@ -93,6 +93,9 @@ def reached(uri: str) -> Iterator[None]:
 def _unreachable(uri: str, error: BaseException) -> UnreachableError:
     patience.end()
     cause = getattr(error, "orig", None) or error  # the database's own words, without the statement
+    if isinstance(error.__context__, OSError):  # no answer: "Connection refused", without the errors around it
+        while cause.__context__:
+            cause = cause.__context__
     said = str(cause).partition("\n")[0] or type(cause).__name__
     return UnreachableError(
         f"MLflow at {uri} cannot be used: {said}; see that the disk has room, that no other program keeps the file "
