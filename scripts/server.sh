@@ -16,8 +16,22 @@ url=http://127.0.0.1:$port
 
 fail() { echo "server: $*" >&2; exit 1; }
 
+# What else the caller has open, a lock for instance, must not stay open for as long as a server lives.
+close_inherited() {
+    local fd
+    for fd in /proc/self/fd/*; do
+        fd=${fd##*/}
+        [ "$fd" -le 2 ] || eval "exec $fd>&-"
+    done
+}
+
 # PostgreSQL refuses root, so root hands it to the user that Debian's package makes.
-as_postgres() { if [ "$(id -u)" = 0 ]; then (cd / && runuser -u postgres -- "$@"); else "$@"; fi; }
+as_postgres() (
+    close_inherited
+    [ "$(id -u)" = 0 ] || exec "$@"
+    cd /
+    exec runuser -u postgres -- "$@"
+)
 
 find_postgres() {
     local newest
@@ -49,7 +63,7 @@ start_postgres() {
     fi
     # Whoever may enter the folder of the socket may use the database: that is its owner alone.
     as_postgres "$bin/pg_ctl" -D "$data" -w -t 60 -l "$dir/postgres/log" \
-        -o "-c listen_addresses='' -c unix_socket_directories='$dir/postgres'" start >/dev/null 2>&1 9>&- ||
+        -o "-c listen_addresses='' -c unix_socket_directories='$dir/postgres'" start >/dev/null 2>&1 ||
         fail "PostgreSQL did not start; the end of $dir/postgres/log: $(as_postgres tail -5 "$dir/postgres/log")"
     as_postgres "$bin/psql" -h "$dir/postgres" -U mlflow -d postgres -tAc "select 1 from pg_database where datname = 'mlflow'" |
         grep -q 1 || as_postgres "$bin/createdb" -h "$dir/postgres" -U mlflow mlflow
@@ -64,10 +78,13 @@ answers() { "$python" -c "import urllib.request; urllib.request.urlopen('$url/he
 
 start_mlflow() {
     mlflow_runs && return
-    MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false setsid "$python" -m mlflow server \
-        --host 127.0.0.1 --port "$port" --workers 2 --artifacts-destination "file://$dir/artifacts" \
-        --backend-store-uri "postgresql+psycopg2://mlflow@/mlflow?host=$dir/postgres" \
-        >"$dir/mlflow.log" 2>&1 </dev/null 9>&- &
+    (
+        close_inherited
+        export MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false
+        exec setsid "$python" -m mlflow server --host 127.0.0.1 --port "$port" --workers 2 \
+            --backend-store-uri "postgresql+psycopg2://mlflow@/mlflow?host=$dir/postgres" \
+            --artifacts-destination "file://$dir/artifacts"
+    ) >"$dir/mlflow.log" 2>&1 </dev/null &
     echo $! >"$dir/mlflow.pid"
     echo "$url" >"$dir/url"
 }

@@ -36,10 +36,15 @@ class Served:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def lock(self) -> Path:
+        """A lock that whoever starts the server holds meanwhile."""
+        return self.work / "starter.lock"
+
     def script(self, verb: str, **variables: str) -> Ended:
         """Run scripts/server.sh."""
         given = {"SERVER_DIR": str(self.folder), "SERVER_PORT": str(self.port), "PYTHON": sys.executable, **variables}
-        command = [str(REPOSITORY / "scripts" / "server.sh"), verb]
+        command = ["flock", str(self.lock), str(REPOSITORY / "scripts" / "server.sh"), verb]
         ended = subprocess.run(
             command, env={**os.environ, **given}, capture_output=True, text=True, timeout=200, check=False
         )
@@ -152,6 +157,11 @@ def test_a_second_start_says_that_it_runs_already(served: Served) -> None:
     again = served.script("start")
     assert again.returncode == 0, again.stderr
     assert again.stdout == f"runs already: {served.url}, data in {served.folder}\n"
+
+
+def test_a_server_keeps_nothing_open_that_its_starter_had(served: Served) -> None:
+    free = subprocess.run(["flock", "--nonblock", str(served.lock), "true"], check=False)
+    assert free.returncode == 0, "the starter's lock is free, though the server runs"
 
 
 def test_a_port_in_use_is_named_with_what_to_set(served: Served) -> None:
