@@ -37,7 +37,7 @@ METADATA = b"noisyhealth"
 BATCH = 256  # rows held at a time
 AGREE = Fraction(99, 100)  # share of texts whose words two independent counts must find alike
 CLOSE = 1e-9
-KINDS = ("typo", "homophone", "redact")
+KINDS = ("typo", "homophone", "redact", "abbreviation", "order", "ocr", "dictation", "plain", "mixture")
 UNITS = ("words", "valid_words", "chars")
 FIELDS = ("text", "question")
 POS = frozenset(("ADJ", "ADV", "VERB", "NOUN", "PROPN", "AUX"))
@@ -136,7 +136,7 @@ class Level:
 
     @cached_property
     def kind(self) -> str:
-        """Return typo, homophone or redact, or nothing where the name begins with none of them."""
+        """Return the first of KINDS that the name begins with, or nothing."""
         return next((kind for kind in KINDS if self.perturbation.startswith(kind)), "")
 
 
@@ -190,8 +190,9 @@ class Variant:
 
     @cached_property
     def words_hit(self) -> list[int | None]:
-        """Return the own word that each edit lies in; a redaction may reach one blank further."""
-        return [hit_word(self.original, edit, self.level.kind == "redact") for edit in self.edits]
+        """Return the own word that each edit lies in, or changes of all it holds: a kind may take more along."""
+        kind = self.level.kind
+        return [hit_word(self.original, own_part(edit, kind), kind in ("redact", "mixture")) for edit in self.edits]
 
     @cached_property
     def distance(self) -> int:
@@ -350,6 +351,15 @@ def foreign_letters(word: str) -> list[str]:
 def bare(text: str) -> str:
     """Return letters and digits alone, casefolded."""
     return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def own_part(edit: Edit, kind: str) -> Edit:
+    """Return an edit less what it takes along: the next word of one line, where both are exchanged, or lost marks."""
+    part = edit.op.partition(":")[0] if kind == "mixture" else kind
+    pair = re.fullmatch(rf"(\S+)([{BLANK}]+)(\S+)", edit.before)
+    if part == "order" and pair and edit.after == f"{pair[3]}{pair[2]}{pair[1]}":
+        return edit._replace(before=pair[1])
+    return edit._replace(before=edit.before.rstrip(".,;:!?…")) if part == "plain" else edit
 
 
 def hit_word(original: Original, edit: Edit, blank: bool) -> int | None:

@@ -2,15 +2,25 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
+from noisyhealth.perturb.abbreviation import Abbreviation
+from noisyhealth.perturb.dictation import Dictation
 from noisyhealth.perturb.engine import Change, Key, OutOfReach, Perturbation, Unit, disturb, ranked
 from noisyhealth.perturb.homophone import Homophone
+from noisyhealth.perturb.mixture import Mixture
+from noisyhealth.perturb.ocr import Ocr
+from noisyhealth.perturb.order import Order
+from noisyhealth.perturb.plain import Plain
 from noisyhealth.perturb.redact import Redact
 from noisyhealth.perturb.typo import Typo
 from noisyhealth.records import Edit, Variant, Word
+from noisyhealth.text.abbreviations import Abbreviations
 from noisyhealth.text.homophones import Table
+from noisyhealth.text.lexicon import Lexicon
+from noisyhealth.text.shapes import shapes
 from noisyhealth.text.words import spans
 
 TEXTS = {
@@ -47,13 +57,27 @@ def only_long(word: Word, text: str, rng: Random) -> Change | None:
     return always(word, text, rng) if len(word.text) > 4 else None
 
 
-CHANGES: dict[str, Perturbation] = {
-    "always": always,
-    "only long": only_long,
+OWN: dict[str, Perturbation] = {
     "typo": Typo(),
     "redact": Redact(),
     "homophone": Homophone(Table()),
+    "abbreviation": Abbreviation(Abbreviations()),
+    "order": Order(),
+    "ocr": Ocr(shapes()),
+    "dictation": Dictation(Lexicon()),
+    "plain": Plain(capitals=True, marks=True),
 }
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a mixture, with nothing but its change."""
+
+    change: Perturbation | None
+
+
+OWN["mixture"] = Mixture({name: Part(change) for name, change in OWN.items()}, dict.fromkeys(OWN, 1.0))
+CHANGES: dict[str, Perturbation] = {"always": always, "only long": only_long, **OWN}
 
 
 def words(text: str) -> list[Word]:

@@ -1,12 +1,13 @@
 """Any text at all: what holds of a disturbance whatever it is given."""
 
 import re
+from bisect import bisect_left
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import CHANGES, RATES, at, levels, osa, possible, reached, words
+from samples import CHANGES, OWN, RATES, at, levels, osa, possible, reached, words
 
 from noisyhealth.perturb.engine import Key, OutOfReach, Unit, quota, replay, total
 from noisyhealth.records import Variant
@@ -95,13 +96,48 @@ def test_no_edit_touches_what_is_protected(text: str, how: str, seed: int) -> No
         assert not [1 for start, end in kept if start < edit.start + len(edit.before) and edit.start < end]
 
 
-@pytest.mark.parametrize("how", ["typo", "homophone", "redact"])
+BEHIND = {"redact": " \u00a0", "plain": ".,;:!?…", "mixture": " \u00a0.,;:!?…"}
+
+
+@pytest.mark.parametrize("how", sorted(OWN))
 @SETTINGS
 @given(text=TEXT, seed=st.integers())
-def test_an_edit_changes_its_word_alone_or_takes_the_blanks_behind_along(how: str, text: str, seed: int) -> None:
+def test_an_edit_is_of_its_word_alone_with_what_it_may_take_along_or_moves_it_past_the_next(
+    how: str, text: str, seed: int
+) -> None:
     found = words(text)
-    for edit in possible(text, CHANGES[how], Key(seed, "qa", "1", how)):
+    for edit in possible(text, OWN[how], Key(seed, "qa", "1", how)):
         word = found[edit.word]
         assert edit.start == word.start
-        assert (edit.before.rstrip(" \u00a0") if how == "redact" else edit.before) == word.text
+        if edit.op in ("move", "order:move"):
+            passed = found[edit.word + 1]
+            blanks = text[word.end : passed.start]
+            assert (edit.before, edit.after) == (word.text + blanks + passed.text, passed.text + blanks + word.text)
+            assert blanks.strip(" \u00a0") == ""
+            assert passed.valid
+            continue
+        assert edit.before.removeprefix(word.text).strip(BEHIND.get(how, "")) == ""
         assert not re.search(r"\s", edit.after) or re.search(r"\s", word.text)
+
+
+@pytest.mark.parametrize("how", ["abbreviation", "homophone", "order", "ocr", "dictation", "plain"])
+@SETTINGS
+@given(text=WRITTEN, seed=st.integers())
+def test_no_edit_makes_words_grow_together_or_apart(how: str, text: str, seed: int) -> None:
+    for edit in possible(text, OWN[how], Key(seed, "qa", "1", how)):
+        assert len(replay(text, [edit]).split()) == len(text.split())
+
+
+@SETTINGS
+@given(TEXT, st.floats(0.05, 0.3), st.integers())
+def test_a_rate_of_order_is_the_share_of_words_that_stand_out_of_order(text: str, rate: float, seed: int) -> None:
+    """The fewest words to be taken out and put in elsewhere, so that all stand in order again (Ulam's distance)."""
+    variant = at(text, rate, change=OWN["order"], key=Key(seed, "qa", "1", "order"))
+    if isinstance(variant, Variant):
+        places = list(range(len(words(text))))
+        for edit in variant.edits:
+            places[edit.word : edit.word + 2] = [edit.word + 1, edit.word]
+        tails: list[int] = []  # of rising runs, by their length (Schensted 1961)
+        for place in places:
+            tails[bisect_left(tails, place) : bisect_left(tails, place) + 1] = [place]
+        assert len(places) - len(tails) == quota(len(places), rate)

@@ -10,7 +10,19 @@ import pytest
 from samples import CHANGES, KEY, RATES, TEXTS, always, asked, at, counted, levels, only_long, possible, reached, words
 
 from noisyhealth.errors import DataError
-from noisyhealth.perturb.engine import Change, Key, OutOfReach, Perturbation, Unit, disturb, quota, ranked, total
+from noisyhealth.perturb.engine import (
+    Change,
+    Key,
+    OutOfReach,
+    Perturbation,
+    Unit,
+    disturb,
+    quota,
+    ranked,
+    replay,
+    total,
+)
+from noisyhealth.perturb.order import Order
 from noisyhealth.perturb.redact import Redact
 from noisyhealth.records import Edit, Variant, Word
 from noisyhealth.text.flags import flags
@@ -199,7 +211,7 @@ def _alone(text: str, edit: Edit) -> Variant | OutOfReach:
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_level_is_a_prefix_of_one_order_so_a_higher_contains_a_lower(name: str, how: str, unit: Unit) -> None:
     order = possible(TEXTS[name], CHANGES[how])
-    made = levels(TEXTS[name], {str(r): r / 100 for r in range(2, 60, 3)}, change=CHANGES[how], unit=unit)
+    made = levels(TEXTS[name], {str(r): r / 100 for r in (1, 2, 4, *range(5, 60, 3))}, change=CHANGES[how], unit=unit)
     sets = [set(v.edits) for v in made.values() if isinstance(v, Variant)]
     assert sets
     assert all(edits == set(order[: len(edits)]) for edits in sets)
@@ -321,6 +333,10 @@ def test_without_flags_nothing_is_flagged_and_the_edits_are_the_same() -> None:
         Change(0, "pai", "b", "a part"),
         Change(0, "pane", "x", "not what stands there"),
         Change(0, "pain", "pain more", "adds a word"),
+        Change(0, "pain today", "today  pain", "moves a blank"),
+        Change(0, "pain today", "today pains", "moves and changes"),
+        Change(0, "pain tomorrow", "tomorrow pain", "moves past what does not stand there"),
+        Change(0, "pain t", "ache", "a part of the next"),
     ],
     ids=lambda change: change.op,
 )
@@ -328,3 +344,44 @@ def test_a_perturbation_that_changes_more_than_its_word_is_an_error_that_shows_i
     found = [Word("pain", 0, "NOUN", True, False), Word("today", 5, "NOUN", False, False)]
     with pytest.raises(DataError, match=r"turned 'pain' at character 0 into .* it must change that word"):
         list(ranked("pain today", found, lambda word, text, rng: change, Random(0)))
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after"),
+    [("pain, today", "pain,", "ache"), ("pain?!  today", "pain?!  ", ""), ("pain) today", "pain) ", "pain")],
+)
+def test_a_change_may_take_the_marks_and_blanks_behind_its_word_along(text: str, before: str, after: str) -> None:
+    found = [Word("pain", 0, "NOUN", True, False)]
+    (edit,) = ranked(text, found, lambda word, text, rng: Change(0, before, after, "op"), Random(0))
+    assert (edit.start, edit.before, edit.after) == (0, before, after)
+
+
+def moved(text: str, valid: str, *, seed: int = 0) -> list[Edit]:
+    """Move every word that can be; `valid` has a + for each word that may be disturbed."""
+    found = [Word(w.text, w.start, "NOUN", v == "+", False) for w, v in zip(words(text), valid, strict=True)]
+    return list(ranked(text, found, Order(), Random(seed), flags))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_word_moves_only_past_a_valid_word_that_no_other_edit_touches(seed: int) -> None:
+    assert moved("chest pain today", "+-+", seed=seed) == []  # past what may not be disturbed
+    assert moved("chest pain, today", "-++", seed=seed) == []  # past a mark
+    assert moved("chest pain", "++", seed=seed) == [Edit(0, "chest pain", "pain chest", "move", "NOUN", False, 0)]
+    spans = [set(range(e.word, e.word + 2)) for e in moved(TEN, "+" * 10, seed=seed)]
+    assert 3 <= len(spans) <= 5
+    assert len(set().union(*spans)) == 2 * len(spans)
+
+
+def test_a_moved_word_is_flagged_for_what_it_is_and_for_what_it_passes() -> None:
+    (edit,) = moved("denies left", "++")
+    assert (edit.word, edit.flags) == (0, ("negation", "laterality"))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_word_that_another_moved_past_is_changed_no_more(seed: int) -> None:
+    def change(word: Word, text: str, rng: Random) -> Change | None:
+        return Order()(word, text, rng) or always(word, text, rng)
+
+    edits = list(ranked("chest pain", words("chest pain"), change, Random(seed)))
+    assert [e.op for e in edits] == (["move"] if edits[0].op == "move" else ["always"])
+    assert replay("chest pain", edits)

@@ -7,13 +7,13 @@ from hashlib import sha256
 from random import Random
 
 import pytest
-from samples import CHANGES, KEY, RATES, TEXTS, at, levels, words
+from samples import CHANGES, KEY, OWN, RATES, TEXTS, at, levels, words
 
 from noisyhealth.perturb.engine import Key, disturb, ranked
 from noisyhealth.perturb.typo import Typo
 from noisyhealth.text.flags import flags
 
-HOW = ["typo", "redact", "homophone"]
+HOW = list(OWN)
 
 
 def golden(how: str) -> str:
@@ -31,6 +31,12 @@ GOLDEN = {
     "typo": "1615cf87581ebbf8e4873f664ee3f2ab1b50b4c651ead6bdd50170a55cb2144e",
     "redact": "1f42b10f41c2b5bae8f55c9f34ebfdf350a54fff8bff157e011a3c460de2e83c",
     "homophone": "acc35a5eef6d30b168ceaf8359cbe4d5b0ff93c6c2acf314cd62cdf7fe2f4d6e",
+    "abbreviation": "576d49ea73c531f2b55fa31db786f0812159ddd7a6097d1f5459da8d2604de98",
+    "order": "eb990a2f4e7df18be50127f96be28b53975c2633548dc56e98b9d4a63c96b5d2",
+    "ocr": "686507843533ff349f9f52142d7bc0199dafcb71543bb84842da90fa749b4f67",
+    "dictation": "18d8642a6bf9685b9d154207026350f52b513d4f781832d891aff7569980bdfd",
+    "plain": "58780977021c86448261153a87c47e0118e8eaa99aeaf6ec4b9829ab504218dc",
+    "mixture": "96f6cf67fdd78f9f1b0e9e54663a6fff73e686c83ca29c8c2fcd10776399c145",
 }
 
 

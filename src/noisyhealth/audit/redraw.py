@@ -10,6 +10,7 @@ from noisyhealth.dataset import build
 from noisyhealth.dataset.design import Design, Disturbance
 from noisyhealth.perturb.engine import OutOfReach
 from noisyhealth.perturb.homophone import Homophone
+from noisyhealth.perturb.mixture import Mixture
 from noisyhealth.records import Example, Variant, Word
 from noisyhealth.settings import Cell
 from noisyhealth.text.datamuse import Datamuse
@@ -55,4 +56,7 @@ def _offline(disturbance: Disturbance) -> Disturbance:
     change = disturbance.change
     if isinstance(change, Homophone) and isinstance(change.sounds, Datamuse):
         return replace(disturbance, change=replace(change, sounds=replace(change.sounds, url="")))
+    if isinstance(change, Mixture):
+        parts = {name: _offline(part) if isinstance(part, Disturbance) else part for name, part in change.parts.items()}
+        return replace(disturbance, change=replace(change, parts=parts))
     return disturbance

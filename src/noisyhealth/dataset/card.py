@@ -11,6 +11,7 @@ from string import Template
 from typing import Any
 
 from noisyhealth.dataset.attrition import Attrition
+from noisyhealth.dataset.described import HOW, joined
 from noisyhealth.dataset.split import PROMPT, TEST, TRAIN, VALIDATION
 
 SPLITS = (PROMPT, VALIDATION, TEST)
@@ -37,8 +38,8 @@ def card(facts: Mapping[str, Any], held: Held) -> str:
         filled,
         texts=f"{held.texts():,}",
         versions=sum(len(found["levels"]) for found in given.values()),
-        names=_and(list(given)),
-        levels=_and(list(dict.fromkeys(level for found in given.values() for level in found["levels"]))),
+        names=joined(list(given)),
+        levels=joined(list(dict.fromkeys(level for found in given.values() for level in found["levels"]))),
         origin=_origin(facts),
         licence=_licence(facts["licence"]),
         privacy="" if facts["source"] == "sample" else _PRIVACY,
@@ -46,7 +47,7 @@ def card(facts: Mapping[str, Any], held: Held) -> str:
         protected=", ".join(facts["protected"]) or "none",
         disturbances="\n".join(_disturbance(facts, name) for name in given),
         asks="the question on the text" if held.questions else "empty: the task asks the same of every text",
-        columns=_and([f"`{name}_{level}`" for name, found in given.items() for level in found["levels"]]),
+        columns=joined([f"`{name}_{level}`" for name, found in given.items() for level in found["levels"]]),
         snippet=snippet(facts),
         rates=_rates(facts),
         kept=_kept(facts),
@@ -111,7 +112,7 @@ def _licence(stated: str) -> str:
     if family == "cc0":
         return f"**Licence: {stated}**, no rights reserved, neither for the texts nor for their disturbed versions."
     terms = [_TERMS[part] for part in parts if part in _TERMS] if family == "cc" else []
-    asked = _and(terms) or "read its terms before you share this folder"
+    asked = joined(terms) or "read its terms before you share this folder"
     return f"**Licence: {stated}** by the source; disturbed versions are adaptations, so it binds them too: {asked}."
 
 
@@ -119,40 +120,11 @@ def _disturbance(facts: Mapping[str, Any], name: str) -> str:
     """Return what a disturbance does, by the class that makes it, or by its name where that is not known."""
     given, change = facts["perturbations"][name], _settings(facts, "keep", name, "change")
     kind = str(change.get("_target_", name)).rpartition(".")[2].lower()
-    how = _HOW[kind](change) if kind in _HOW else "See `settings` in `build.json`."
-    levels = _and([f"{level} {percent(rate)}" for level, rate in given["levels"].items()])
+    how = HOW[kind](change) if kind in HOW else "See `settings` in `build.json`."
+    levels = joined([f"{level} {percent(rate)}" for level, rate in given["levels"].items()])
     unit = _UNITS.get(given["unit"], given["unit"])
     nested = "a higher level contains the edits of a lower one" if given["nested"] else "each level is drawn anew"
     return f"- **{name}.** {how} Levels: {levels} of {unit} of the {given['field']}; {nested}."
-
-
-def _typo(change: Mapping[str, Any]) -> str:
-    low, high = 100 * change.get("low_share", 0.2), 100 * change.get("high_share", 0.5)
-    typed = "a neighbour on the keyboard" if change.get("neighbours") else "any letter of the alphabet"
-    return (
-        f"Typing errors: {low:.0f} to {high:.0f} % of the letters of a chosen word, at least one, are inserted, "
-        f"deleted, substituted or transposed. What is typed by mistake is {typed}. The edit distance between the "
-        "word and its typo is the number of letters drawn, and the word keeps its case."
-    )
-
-
-def _homophone(change: Mapping[str, Any]) -> str:
-    target = str(_of(change.get("sounds"), "_target_") or "Table").rpartition(".")[2]
-    sounds = {"Table": "a table made from CMUdict", "Datamuse": "the service Datamuse, as in the study"}
-    return (
-        "Words that sound alike: a chosen word is replaced by the first word that sounds like it (“disease”, "
-        f"“decease”), in its case. The sounds are those of {sounds.get(target, f'`{target}`')}; an exact homophone "
-        "comes before a near one. Near ones are an approximation of what is misheard: `op` says which a replacement is."
-    )
-
-
-def _redact(change: Mapping[str, Any]) -> str:
-    if mask := change.get("mask"):
-        return f"Words left out: `{mask}` stands in place of a chosen word, so that a reader sees where one is missing."
-    return "Words left out: a chosen word goes, with the space that would be left double; nothing shows where it stood."
-
-
-_HOW = {"typo": _typo, "homophone": _homophone, "redact": _redact}
 
 
 def _rates(facts: Mapping[str, Any]) -> str:
@@ -191,10 +163,6 @@ def _command(facts: Mapping[str, Any]) -> str:
             plain = re.fullmatch(r"[\w./-]+", value)
             given[f"data.source.{key}.{task}"] = value if plain else '"' + value.replace('"', r"\"") + '"'
     return " ".join(["python -m noisyhealth dataset build", *(quote(f"{key}={value}") for key, value in given.items())])
-
-
-def _and(items: Sequence[str]) -> str:
-    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def _settings(facts: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from noisyhealth import version
 from noisyhealth.errors import ConfigError
 from noisyhealth.perturb.engine import Perturbation, Unit
+from noisyhealth.perturb.mixture import Mixture
 from noisyhealth.sources.source import Source
 from noisyhealth.text import tagger
 from noisyhealth.text.tagger import Tagger
@@ -18,7 +19,18 @@ from noisyhealth.text.tagger import Tagger
 TEXT, QUESTION = "text", "question"
 # The code that decides a build; what only shows or exports one does not.
 _BUILDS = ("attrition", "build", "clean", "design", "realised", "split", "table")
-_TEXTS = ("words", "protection", "tagger", "medical", "flags", "homophones", "datamuse")
+_TEXTS = (
+    "words",
+    "protection",
+    "tagger",
+    "medical",
+    "flags",
+    "homophones",
+    "datamuse",
+    "abbreviations",
+    "shapes",
+    "lexicon",
+)
 _CODE = (
     *(f"dataset/{name}.py" for name in _BUILDS),
     *(f"text/{name}.py" for name in _TEXTS),
@@ -91,6 +103,13 @@ class Design:
     @cached_property
     def hash(self) -> str:
         """The hash of the settings, the source's texts, the tagger and the code that builds."""
-        own = [version.of_class(type(part)) for part in (self.source, *(d.change for d in self.disturbances))]
+        parts = [part for d in self.disturbances for part in _parts(d)]
+        own = [version.of_class(type(part)) for part in (self.source, *parts)]
         whole = [self.settings, self.source.state(self.task), tagger.signature(), version.of(*_CODE), own]
         return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _parts(disturbance: Disturbance) -> list[Perturbation | None]:
+    """Return how a disturbance changes words: its own way, and those of its parts where it is a mixture."""
+    change = disturbance.change
+    return [change, *(part.change for part in change.parts.values())] if isinstance(change, Mixture) else [change]

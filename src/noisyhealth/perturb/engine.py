@@ -5,13 +5,15 @@ rebuilds, so "mid" means the same share for every perturbation.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 from operator import attrgetter
 from random import Random
 from typing import NamedTuple, Protocol
+from unicodedata import category
 
 from rapidfuzz.distance import OSA
 
@@ -19,10 +21,15 @@ from noisyhealth.errors import DataError
 from noisyhealth.records import Dose, Edit, Variant, Word
 
 _OSA = OSA.distance
+_PAIR = re.compile(r"(\S+)([^\S\r\n]+)(\S+)")  # two words of one line
 
 
 class Change(NamedTuple):
-    """What one word becomes. `before` and `after` are spans of the text, `start` where they begin."""
+    """What one word becomes. `before` and `after` are spans of the text, `start` where they begin.
+
+    `before` is the word, and may take along marks and blanks behind it; `after` is one word or nothing. Or both are the
+    word and the next with the blanks between, exchanged: then the word has moved, and counts as the one disturbed.
+    """
 
     start: int
     before: str
@@ -110,26 +117,57 @@ def ranked(
     valid = [index for index, word in enumerate(words) if word.valid]
     place = {index: rng.random() for index in valid}
     valid.sort(key=place.__getitem__)
+    inside: set[int] = set()  # words in the span of an edit
     for index in valid:
         word = words[index]
-        if (made := change(word, text, rng)) and made.after != made.before:
-            if made.before != word.text or not made.after.isalpha():
-                _check(made, word, text)
-            flags = _flags(flag, word.text, made.after) if flag else ()
+        if index not in inside and (made := change(word, text, rng)) and made.after != made.before:
+            became = made.after
+            if made.before != word.text or not became.isalpha():
+                if passed := _passed(made, word, text):
+                    if not _is_free(words, index, made, inside):
+                        continue
+                    inside.add(index + 1)
+                    became = passed
+                else:
+                    _check(made, word, text)
+            inside.add(index)
+            flags = _flags(flag, word.text, became) if flag else ()
             yield Edit(*made, word.pos, word.medical, index, flags)
 
 
 def _check(made: Change, word: Word, text: str) -> None:
     """Raise DataError where a change is not of its word alone, or makes several words of it: the dose would not hold.
 
-    A word that goes may take the blanks after it along.
+    A word may take along the marks and blanks after it.
     """
-    inside = made.start == word.start and made.before.rstrip() == word.text and text.startswith(made.before, made.start)
-    if not inside or made.after.split() not in ([], [made.after]):
+    fits = made.start == word.start and text.startswith(made.before, made.start)
+    alone = made.before.startswith(word.text) and all(map(_is_between, made.before[len(word.text) :]))
+    if not (fits and alone) or made.after.split() not in ([], [made.after]):
         raise DataError(
             f"the perturbation turned {word.text!r} at character {word.start} into {made}: it must change that word, "
-            "into one word or nothing"
+            "into one word or nothing, or move it past the next"
         )
+
+
+def _is_between(char: str) -> bool:
+    """Tell whether a character is a blank or a punctuation mark."""
+    return char.isspace() or category(char).startswith("P")
+
+
+def _passed(made: Change, word: Word, text: str) -> str:
+    """Return what a change moves its word past, "" where it does not move it."""
+    pair = _PAIR.fullmatch(made.before)
+    if not pair or (made.start, pair[1]) != (word.start, word.text) or not text.startswith(made.before, made.start):
+        return ""
+    return pair[3] if made.after == f"{pair[3]}{pair[2]}{word.text}" else ""
+
+
+def _is_free(words: Sequence[Word], index: int, made: Change, inside: Collection[int]) -> bool:
+    """Tell whether a word can move past the next: one that may be disturbed too, and that no other edit touches."""
+    if index + 1 == len(words) or index + 1 in inside:
+        return False
+    passed = words[index + 1]
+    return passed.valid and passed.end == made.start + len(made.before) and made.before.endswith(passed.text)
 
 
 def _flags(flag: Callable[[str], tuple[str, ...]], before: str, after: str) -> tuple[str, ...]:

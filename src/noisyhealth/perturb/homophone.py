@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from noisyhealth.perturb.case import in_case_of
 from noisyhealth.perturb.engine import Change
 from noisyhealth.records import Word
 
@@ -45,15 +46,4 @@ class Homophone:
         found = self.sounds(word.text)
         if found is None or found.word.lower() == word.text.lower():
             return None
-        return Change(word.start, word.text, _in_case_of(word.text, found.word), found.grade)
-
-
-def _in_case_of(model: str, word: str) -> str:
-    """Return the word in the case of the one it replaces.
-
-    >>> _in_case_of("Heel", "heal"), _in_case_of("HEEL", "heal"), _in_case_of("I", "eye")
-    ('Heal', 'HEAL', 'Eye')
-    """
-    if model.isupper() and len(model) > 1:
-        return word.upper()
-    return word[:1].upper() + word[1:] if model[:1].isupper() else word
+        return Change(word.start, word.text, in_case_of(word.text, found.word), found.grade)
