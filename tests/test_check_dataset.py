@@ -613,3 +613,23 @@ def test_words_may_disagree_in_one_text_of_a_hundred(tmp_path, capsys):
 def test_edits_of_the_right_table_are_in_order():
     starts = [[edit["start"] for edit in row[f"{column}_edits"]] for row in right_rows() for column in COLUMNS]
     assert all(a < b for each in starts for a, b in pairwise(each))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "op", "kind", "own"),
+    [
+        ("chest pain", "pain chest", "move", "order", "chest"),
+        ("chest pain", "pain chest", "order:move", "mixture", "chest"),
+        ("chest pain", "pain chest", "typo:swap", "mixture", "chest pain"),
+        ("chest pain", "pain  chest", "move", "order", "chest pain"),
+        ("chest pain", "pain breast", "move", "order", "chest pain"),
+        ("chest pain", "pain chest", "swap", "typo", "chest pain"),
+        ("Pain.", "pain", "capitals+marks", "plain", "Pain"),
+        ("Pain?!", "pain", "plain:capitals+marks", "mixture", "Pain"),
+        ("Pain)", "pain", "marks", "plain", "Pain)"),
+        ("Pain.", "pain", "remove", "redact", "Pain."),
+    ],
+)
+def test_an_edit_may_take_along_what_its_kind_takes_and_no_more(before, after, op, kind, own):
+    edit = check_dataset.Edit(3, before, after, op, "NOUN", False, 0)
+    assert check_dataset.own_part(edit, kind) == edit._replace(before=own)

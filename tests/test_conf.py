@@ -137,6 +137,20 @@ def test_the_rates_are_those_of_the_study(perturb: str, rates: list[float]) -> N
     assert [levels[name] for name in ("low", "mid", "high")] == rates
 
 
+@pytest.mark.parametrize("perturb", [name for name in GROUPS["perturb"] if name not in STUDY["perturb"]])
+def test_a_perturbation_beyond_the_study_decides_only_its_own_cells_unless_it_is_kept(perturb: str) -> None:
+    assert list(composed(f"perturb={perturb}")["keep"]) == ["typo", "homophone", "redact"]
+    kept = composed(f"perturb={perturb}", f"+perturb@keep.{perturb}={perturb}")
+    assert kept["keep"][perturb] == kept["perturb"]
+
+
+def test_a_mixture_has_every_perturbation_as_its_own_file_has_it() -> None:
+    change = composed("perturb=mixture")["perturb"]["change"]
+    every = set(GROUPS["perturb"]) - {"none", "mixture"}
+    assert set(change["parts"]) == set(change["shares"]) == every
+    assert all(change["parts"][name] == composed(f"perturb={name}")["perturb"] for name in every)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(CONF).as_posix())
 def test_every_file_begins_with_a_sentence_that_says_what_it_chooses(path: Path) -> None:
     # Hydra wants its own directives ("# @package") before anything else.

@@ -17,6 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from noisyhealth.dataset import card
 from noisyhealth.dataset.build import build
+from noisyhealth.dataset.described import HOW
 from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.dataset.export import export, licence, portable
 from noisyhealth.dataset.table import TABLE, Build
@@ -331,3 +332,14 @@ def test_an_export_that_was_cut_off_leaves_no_folder_and_is_done_anew(
     export(built, to)
     assert [path.name for path in tmp_path.iterdir()] == ["qa"]
     assert sorted(path.name for path in to.iterdir()) == ["README.md", "build.json", "data", "jsonl"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parents[2] / "conf" / "perturb").glob("*.yaml")), ids=lambda p: p.stem
+)
+def test_a_card_has_a_sentence_for_every_perturbation_that_comes_with_the_package(path: Path) -> None:
+    change = yaml.safe_load(path.read_text(encoding="utf-8"))["change"]
+    if change is not None:  # the baseline
+        said = HOW[str(change["_target_"]).rpartition(".")[2].lower()]({**change, "neighbours": {}, "sounds": {}})
+        assert said[0].isupper()
+        assert said.endswith(".")

@@ -30,6 +30,8 @@ def heard(word: str, known: str) -> dict[str, str]:
         ("carried", "carry", {"carry": "ending"}),
         ("bleeding", "bleed", {"bleed": "ending"}),
         ("slowly", "slow", {"slow": "ending"}),
+        ("daily", "day dai", {"day": "ending"}),
+        ("days", "day", {"day": "ending"}),
         ("week", "weeked", {}),  # no noun
         ("mother's", "mother", {"mother": "ending"}),
         ("mother’s", "mother", {"mother": "ending"}),

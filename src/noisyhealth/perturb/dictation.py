@@ -15,7 +15,7 @@ _LEAST = 3  # letters that stay of a word whose ending goes
 # What a word ends in and what may be written instead; unstressed endings are what is lost first.
 _ENDINGS = (
     *(("'s", ""), ("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("ed", "e"), ("d", "")),
-    *(("ing", ""), ("ing", "e"), ("ly", "")),
+    *(("ing", ""), ("ing", "e"), ("ily", "y"), ("ly", "")),
 )
 # What is put on, by part of speech.
 _PUT_ON = {"NOUN": (("y", "ies"), ("", "s"), ("", "es")), "VERB": (("", "s"), ("", "es"), ("", "ed"), ("e", "ed"))}
@@ -61,9 +61,9 @@ def _near(word: str, pos: str) -> dict[str, str]:
                 found.setdefault(word.removesuffix(one) + other, "affix")
     for ending, instead in (*_ENDINGS, *_PUT_ON.get(pos, ())):
         stem = word.removesuffix(ending)
-        if word.endswith(ending) and len(stem) >= _LEAST:
+        if word.endswith(ending) and len(stem + instead) >= _LEAST and not (ending == "ly" and stem[-1:] == "i"):
             found.setdefault(stem + instead, "ending")
-            if ending in ("ed", "ing") and stem[-1] == stem[-2]:  # stopped, stopping
+            if ending in ("ed", "ing") and len(stem) > _LEAST and stem[-1] == stem[-2]:  # stopped, stopping
                 found.setdefault(stem[:-1], "ending")
     found.pop(word, None)
     return found
