@@ -4,8 +4,8 @@
 
 Needs wordfreq (extra `tables`) and Debian's `wordnet-base`, whose dict files are read directly:
 nltk's reader wants files that the Debian package lacks. The drug names are the data file of the
-package drug-named-entity-recognition 2.0.9 (MIT), which is not imported; the file is a pickle, so
-read only the one from the package index.
+package drug-named-entity-recognition 2.0.9 (MIT), which is not imported; the file is a pickle, of which
+nothing but plain values is read.
 """
 
 from __future__ import annotations
@@ -196,10 +196,18 @@ def _pertaining(wordnet: WordNet, kinds: set[str]) -> Iterator[tuple[str, str]]:
                 yield from _members(wordnet, key, number)
 
 
+class Plain(pickle.Unpickler):
+    """Reads dictionaries, lists, texts and numbers; refuses whatever would be called or imported."""
+
+    def find_class(self, module: str, name: str) -> None:
+        """Refuse."""
+        raise pickle.UnpicklingError(f"the file would import {module}.{name}: it is not the dictionary of the package")
+
+
 def drug_names(path: Path, wordnet: WordNet, terms: Mapping[str, str]) -> list[str]:
     """List the one-word names that no common word and no other meaning in WordNet shares."""
     with bz2.open(path) as file:
-        names = pickle.load(file)["drug_variant_to_canonical"]
+        names = Plain(file).load()["drug_variant_to_canonical"]
     known = {word for word, _ in wordnet.senses} - terms.keys()
     return sorted(
         name for name in names if NAME.fullmatch(name) and name not in known and zipf_frequency(name, "en") < DRUG_ZIPF

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 KEY = "sk-test-0123456789-never-to-be-seen"
+_FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,46 @@ def started(folder: Path, cache: Path, script: str, *arguments: str, **variables
         text=True,
         start_new_session=True,
     )
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Start Chromium (`apt-get install chromium`, `pip install playwright`); where there is none, skip and say so.
+
+    NOISYHEALTH_CHROMIUM names another binary; NOISYHEALTH_NEEDS_CHROMIUM=1 makes its absence a failure.
+    """
+    names = ("chromium", "chromium-browser", "google-chrome")
+    binary = os.environ.get("NOISYHEALTH_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if not binary:
+        _without(
+            "no Chromium: install the package chromium (apt-get install chromium), or name it by NOISYHEALTH_CHROMIUM"
+        )
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _without("no playwright: pip install playwright")
+    with sync_playwright() as played, played.chromium.launch(executable_path=binary, args=_FLAGS) as started:
+        yield started
+
+
+def listening(port: int) -> set[str]:
+    """Return the addresses of this machine at which a port waits for connections."""
+    if not Path("/proc/net/tcp").exists():
+        pytest.skip("no /proc/net/tcp: what listens cannot be listed here")
+    tables = [Path("/proc/net") / name for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
+    places = [row[1].split(":") for row in rows if row[3] == "0A"]  # the state LISTEN
+    return {
+        str(ip_address(bytes.fromhex(host)[::-1])) if len(host) == 8 else f"IPv6 {host}"
+        for host, at in places
+        if int(at, 16) == port
+    }
+
+
+def _without(reason: str) -> None:
+    if os.environ.get("NOISYHEALTH_NEEDS_CHROMIUM") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from typing import Any
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import settings, show
+from noisyhealth import paths, settings, show
 from noisyhealth.audit import command as audit
 from noisyhealth.dataset import build, export
 from noisyhealth.dataset.table import Build
@@ -100,6 +100,7 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
+    paths.checked_folder("--to", options.to)
     for made in _builds(options.settings):
         folder = options.to / made.facts["task"]
         export.export(made, folder)
@@ -108,4 +109,5 @@ def _export(options: argparse.Namespace) -> None:
 
 def _builds(given: Sequence[str]) -> list[Build]:
     """Return the builds that the settings name, one a task."""
-    return [build.load(settings.design(cfg), str(cfg.cache)) for cfg in settings.compose(_CONF, given)]
+    configured = settings.compose(_CONF, given)
+    return [build.load(settings.design(cfg), str(paths.checked_folder("cache", cfg.cache))) for cfg in configured]

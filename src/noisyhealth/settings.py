@@ -17,6 +17,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError
 
+from noisyhealth import paths
 from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.models.model import Model
@@ -27,6 +28,9 @@ from noisyhealth.tracking.budget import Budget
 from noisyhealth.tracking.store import Store
 
 NONE = "none"
+_CREDENTIALS = (
+    "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD for a server, PGPASSWORD or ~/.pgpass for PostgreSQL"
+)
 
 
 @dataclass(frozen=True)
@@ -104,9 +108,15 @@ def compose(conf: Path, given: Sequence[str]) -> list[DictConfig]:
 
 
 def store(cfg: DictConfig) -> Store:
-    """Return where the runs of the study go."""
-    uri, artifacts = _absolute(str(cfg.tracking.uri)), str(cfg.tracking.artifacts)
-    return _store(uri, artifacts, str(cfg.study), f"{cfg.cache}/locks/store.lock")
+    """Return where the runs of the study go.
+
+    Raises ConfigError for a study that names no folder, a folder that is a file, and an address with a password.
+    """
+    uri = paths.without_secret("tracking.uri", _absolute(str(cfg.tracking.uri)), _CREDENTIALS)
+    artifacts, cache = str(cfg.tracking.artifacts), paths.checked_folder("cache", cfg.cache)
+    if artifacts:
+        paths.checked_folder("tracking.artifacts", artifacts)
+    return _store(uri, artifacts, paths.checked_name("study", cfg.study), f"{cache}/locks/store.lock")
 
 
 def budget(cfg: DictConfig, path: Path) -> Budget:
@@ -177,17 +187,18 @@ def design(cfg: DictConfig) -> Design:
         own["levels"] = {**own["levels"], str(cfg.level.name): float(cfg.level.rate)}
         kept[str(cfg.perturb.name)] = own
     disturbances: list[Disturbance] = [_made(node) for node in kept.values()]
+    task = paths.checked_name("task.name", cfg.task.name)
     split: Split = _made(cfg.data.split)
     source: Source = _made(cfg.data.source)
     return Design(
-        task=str(cfg.task.name),
+        task=task,
         source=source,
         disturbances=tuple(disturbances),
         split=split,
         tagger=Tagger(frozenset(cfg.valid_pos), frozenset(cfg.protect)),
         seed=int(cfg.seed),
         settings={
-            "task": str(cfg.task.name),
+            "task": task,
             "source": OmegaConf.to_container(cfg.data, resolve=True),
             "keep": kept,
             "valid_pos": sorted(cfg.valid_pos),

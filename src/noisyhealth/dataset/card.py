@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from shlex import quote
 from string import Template
@@ -106,7 +107,7 @@ def _origin(facts: Mapping[str, Any]) -> str:
 
 
 def _licence(stated: str) -> str:
-    if not (stated := stated.strip()):
+    if not (stated := escape(stated.strip(), quote=False)):
         return _NOT_STATED
     family, *parts = stated.lower().split("-")
     if family == "cc0":
@@ -124,7 +125,7 @@ def _disturbance(facts: Mapping[str, Any], name: str) -> str:
     levels = joined([f"{level} {percent(rate)}" for level, rate in given["levels"].items()])
     unit = _UNITS.get(given["unit"], given["unit"])
     nested = "a higher level contains the edits of a lower one" if given["nested"] else "each level is drawn anew"
-    return f"- **{name}.** {how} Levels: {levels} of {unit} of the {given['field']}; {nested}."
+    return f"- **{escape(name, quote=False)}.** {how} Levels: {levels} of {unit} of the {given['field']}; {nested}."
 
 
 def _rates(facts: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import hydra
 from omegaconf import DictConfig, ListConfig
 
-from noisyhealth import manifest, settings, version
+from noisyhealth import manifest, paths, settings, version
 from noisyhealth.errors import ConfigError, DataError, NoisyHealthError
 from noisyhealth.report import build, files, logged, page, show
 from noisyhealth.report.clock import Clock
@@ -53,7 +53,8 @@ def _analyse(cfg: DictConfig) -> None:
     try:
         allow, log = (_switch(name, cfg[name]) for name in ("allow_incomplete", "log"))
         grid = {str(name): _names(f"grid.{name}", given) for name, given in cfg.grid.items() if given is not None}
-        analyse(settings.store(cfg), Options(Path(str(cfg.out)), grid, allow, log))
+        store = settings.store(cfg)  # says first what is wrong with the study, which `out` may be named after
+        analyse(store, Options(paths.checked_folder("out", cfg.out), grid, allow, log))
     except NoisyHealthError as error:
         raise _Stopped(error) from None
 

@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import openai
 import pytest
-from conftest import environment
+from conftest import environment, listening
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
@@ -141,6 +142,10 @@ def test_another_host_name_is_refused(urls: list[str], host: str) -> None:
     status, said = post(urls[0], question("hi"), Host=host)
     assert status == 400
     assert "host" in said.lower()
+
+
+def test_it_listens_on_loopback_alone(urls: list[str]) -> None:
+    assert listening(urlsplit(urls[0]).port or 0) == {"127.0.0.1"}
 
 
 def test_an_unknown_model_is_refused_by_name(urls: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Where a chat model is reached: a server of the user's or provider's, or the embedded weights on loopback."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,8 +13,7 @@ from noisyhealth.models.chat import loopback
 from noisyhealth.models.local import causal
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source
-
-_SECRET = ("key", "token", "secret", "sig", "auth", "code", "pass", "pwd", "cred")  # in the name of a query parameter
+from noisyhealth.paths import SECRET
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,11 @@ class Remote:
 
     def check(self) -> None:
         """Raise ConfigError for a url that is none or holds a secret, WeightsError when the variable is not set."""
+        if not re.fullmatch(r"[A-Za-z_]\w*|", self.key_variable):
+            raise ConfigError(
+                "weights.gpt.endpoint.key_variable is not the name of an environment variable: if it is the key, which "
+                "would be written into every run, put it into a variable and give that variable's name"
+            )
         key = os.environ.get(self.key_variable) or ""
         _check_url(self.url, key)
         if self.key_variable and not key:
@@ -100,7 +105,7 @@ def _check_url(url: str, key: str) -> None:
         parts, named, sound = None, [], False
     if key and key in unquote(url):
         found = "the key itself"
-    elif secret := next((name for name in named if any(sign in name.lower() for sign in _SECRET)), ""):
+    elif secret := next((name for name in named if any(sign in name.lower() for sign in SECRET)), ""):
         found = f"a secret, as the parameter {secret}"
     elif parts and "@" in parts.netloc:
         found = "a user or a password before its @"
