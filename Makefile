@@ -1,6 +1,7 @@
 # make help lists the targets; make demo and make test do their own set-up.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+PORT ?= 5000
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -41,9 +42,8 @@ format: $(STAMP) ## put the code in the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-ui: $(STAMP) ## open MLflow's pages on http://127.0.0.1:5000
-	MLFLOW_DISABLE_TELEMETRY=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(BIN)/mlflow server --workers 1 \
-		--host 127.0.0.1 --port 5000 --backend-store-uri sqlite:///mlflow.db --artifacts-destination ./mlruns
+ui: $(STAMP) ## open MLflow's pages on http://127.0.0.1:5000 (PORT=5000)
+	$(BIN)/python -m noisyhealth.tracking.ui --port $(PORT)
 
 server: $(STAMP) ## start MLflow on a PostgreSQL of its own, on loopback, data in SERVER_DIR=server, SERVER_PORT=5000
 	PYTHON=$(BIN)/python scripts/server.sh start

@@ -24,6 +24,7 @@ from noisyhealth.scoring import Read, Result
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
+from noisyhealth.tracking import preview
 from noisyhealth.tracking.seal import sealer
 
 CONFIG, VARIANTS, PREDICTIONS = "config.yaml", "variants.parquet", "predictions.parquet"
@@ -52,6 +53,8 @@ def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Score
     _table(folder / PREDICTIONS, predictions)
     if fit := cell.model.fitted():
         write_fit(folder, fit)
+    if cell.keep_text:
+        preview.write(folder)
     return manifest.write(folder, {"cell_key": tags["cell_key"], "code": tags["code_hash"], "data": asked.build.hash})
 
 

@@ -16,6 +16,7 @@ from noisyhealth.records import Reply
 from noisyhealth.scoring import Result
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record
+from noisyhealth.tracking import preview
 from noisyhealth.tracking.budget import UNLIMITED, Budget
 
 
@@ -47,7 +48,8 @@ def run(
         found = scoring.findings(cell, result) | ({"fit": fit.key, "fit_run": fits.run_of(cell, fit)} if fit else {})
         with tempfile.TemporaryDirectory() as folder:
             kept = evidence.write(Path(folder), cell, asked, result, metrics, tags | found)
-            cell.store.log(run_id, metrics, {**found, "manifest": kept}, Path(folder))
+            seen = preview.TAGS if cell.keep_text else {}
+            cell.store.log(run_id, metrics, {**found, **seen, "manifest": kept}, Path(folder))
         cell.store.end(run_id, "FINISHED")
     except Exception as error:
         _end(cell, run_id, "FAILED", error)

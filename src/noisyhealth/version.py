@@ -13,7 +13,7 @@ _ROOT = Path(__file__).parent
 _READERS = (
     *("report/", "audit/", "sweep.py", "before.py", "jobs.py", "show.py", "commands.py", "__main__.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
-    *("analysis/flips.py", "analysis/inference.py", "analysis/medical.py", "analysis/mixed.py"),
+    *("analysis/inference.py", "analysis/medical.py", "analysis/mixed.py", "tracking/ui.py"),
     *("analysis/p_value.py", "analysis/paired.py", "analysis/trend.py", "analysis/within.py"),
 )
 

@@ -1,12 +1,7 @@
-"""The page in a real browser: Chromium without a network. `apt-get install chromium` and `pip install playwright`.
-
-NOISYHEALTH_CHROMIUM names another binary; NOISYHEALTH_NEEDS_CHROMIUM=1 makes its absence a failure.
-"""
+"""The page in a real browser: Chromium without a network."""
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +10,7 @@ from typing import Any
 import page_given as given
 import pandas as pd
 import pytest
+from conftest import chromium
 from matplotlib.figure import Figure as Drawing
 
 from noisyhealth.errors import DataError
@@ -25,10 +21,6 @@ from noisyhealth.report.page import joined, render, write
 
 BIG = 380  # notes of 3,200 characters: nearly 15 MB
 FILTERS = ("task", "model", "perturb", "level", "flip")
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 HOSTILE = (
     "</script><script>window.caught=1</script>",
     "<img src=x onerror=window.caught=1>",
@@ -42,26 +34,9 @@ HOSTILE = (
 )
 
 
-def without(reason: str) -> None:
-    """Skip, or fail where the browser must be there."""
-    if os.environ.get("NOISYHEALTH_NEEDS_CHROMIUM") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    binary = os.environ.get("NOISYHEALTH_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if not binary:
-        without(
-            "no Chromium: install the package chromium (apt-get install chromium), or name it by NOISYHEALTH_CHROMIUM"
-        )
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        without("no playwright: pip install playwright")
-    with sync_playwright() as played, played.chromium.launch(executable_path=binary, args=FLAGS) as started:
+    with chromium() as started:
         yield started
 
 

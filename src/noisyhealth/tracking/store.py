@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock
 
 from noisyhealth.errors import StoreError
-from noisyhealth.tracking import heartbeat
+from noisyhealth.tracking import heartbeat, view
 from noisyhealth.tracking.client import Client, ready
 from noisyhealth.tracking.entries import Headline, Point, logged_name, logged_params
 from noisyhealth.tracking.heartbeat import Heartbeats
@@ -53,7 +53,9 @@ class Store:
                 found = client.get_experiment_by_name(self.study)
                 if found is None:
                     location = Path(self.artifacts).resolve() / self.study if self.artifacts else None
-                    return client.create_experiment(self.study, location.as_uri() if location else None)
+                    return client.create_experiment(
+                        self.study, location.as_uri() if location else None, dict(view.TAGS)
+                    )
             except MlflowException as error:
                 raise StoreError(f"MLflow at {self.uri} cannot be used: {error}") from error
         if found.lifecycle_stage != "active":
