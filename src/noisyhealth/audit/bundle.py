@@ -138,10 +138,12 @@ def unpack(archive: Path, scratch: Path) -> Bundle:
     """
     try:
         with ZipFile(archive) as opened:
-            for name in opened.namelist():
+            names = opened.namelist()
+            for name in names:
                 if not (scratch / name).resolve().is_relative_to(scratch.resolve()):
                     raise DataError(f"{archive}: its file {name!r} would be written outside; it is not unpacked")
-            opened.extractall(scratch)
+            for name in names:
+                opened.extract(name, scratch)
     except (BadZipFile, OSError, ValueError) as error:
         raise DataError(f"{archive} cannot be unpacked: {error}") from error
     if not (scratch / manifest.NAME).exists():
