@@ -123,7 +123,7 @@ def ranked(
         if index not in inside and (made := change(word, text, rng)) and made.after != made.before:
             became = made.after
             if made.before != word.text or not became.isalpha():
-                if passed := _passed(made, word, text):
+                if became and (passed := _passed(made, word, text)):
                     if not _is_free(words, index, made, inside):
                         continue
                     inside.add(index + 1)
@@ -141,17 +141,19 @@ def _check(made: Change, word: Word, text: str) -> None:
     A word may take along the marks and blanks after it.
     """
     fits = made.start == word.start and text.startswith(made.before, made.start)
-    alone = made.before.startswith(word.text) and all(map(_is_between, made.before[len(word.text) :]))
-    if not (fits and alone) or made.after.split() not in ([], [made.after]):
+    if not (fits and _is_alone(made.before, word.text)) or made.after.split() not in ([], [made.after]):
         raise DataError(
             f"the perturbation turned {word.text!r} at character {word.start} into {made}: it must change that word, "
             "into one word or nothing, or move it past the next"
         )
 
 
-def _is_between(char: str) -> bool:
-    """Tell whether a character is a blank or a punctuation mark."""
-    return char.isspace() or category(char).startswith("P")
+def _is_alone(before: str, word: str) -> bool:
+    """Tell whether a span is a word with nothing but blanks and punctuation behind it."""
+    if before.rstrip() == word:
+        return True
+    behind = before[len(word) :]
+    return before.startswith(word) and all(char.isspace() or category(char).startswith("P") for char in behind)
 
 
 def _passed(made: Change, word: Word, text: str) -> str:
