@@ -13,8 +13,8 @@ from importlib.resources import files
 def shapes() -> Mapping[str, Sequence[str]]:
     """Return what is printed with all that may be read instead.
 
-    >>> shapes()["rn"]
-    ('m', 'n')
+    >>> shapes()["rn"], shapes()["O"]
+    (('m',), ('0', 'D', 'Q'))
     """
     table, found = files("noisyhealth").joinpath("data", "tables", "confusions.tsv"), defaultdict(list)
     for line in table.read_text(encoding="utf-8").splitlines():
