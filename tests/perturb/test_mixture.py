@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from random import Random
 
 import pytest
-from samples import OWN, Part, always, only_long, possible
+from samples import OWN, TEXTS, Part, always, only_long, possible
 
 from noisyhealth.errors import ConfigError
 from noisyhealth.perturb.engine import Change, Perturbation
@@ -85,3 +85,10 @@ def test_parts_and_shares_that_do_not_fit_are_an_error(
 ) -> None:
     with pytest.raises(ConfigError, match=says):
         mixture(parts, shares)
+
+
+def test_the_order_in_which_parts_and_shares_are_written_changes_nothing() -> None:
+    assert isinstance(made := OWN["mixture"], Mixture)
+    turned = Mixture(dict(reversed(made.parts.items())), dict(reversed(made.shares.items())))
+    for text in TEXTS.values():
+        assert possible(text, turned) == possible(text, made)

@@ -46,7 +46,8 @@ class Mixture:
 
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
         """Return the change of the first part drawn that can change the word, or None when none can."""
-        left = {name: share for name, share in self.shares.items() if share}
+        # By name: a configuration that was kept and read again may have another order.
+        left = {name: share for name, share in sorted(self.shares.items()) if share}
         while left:
             name = _drawn(left, rng.random())
             change = self.parts[name].change
