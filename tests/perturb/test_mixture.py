@@ -88,7 +88,8 @@ def test_parts_and_shares_that_do_not_fit_are_an_error(
 
 
 def test_the_order_in_which_parts_and_shares_are_written_changes_nothing() -> None:
-    assert isinstance(made := OWN["mixture"], Mixture)
+    made = OWN["mixture"]
+    assert isinstance(made, Mixture)
     turned = Mixture(dict(reversed(made.parts.items())), dict(reversed(made.shares.items())))
     for text in TEXTS.values():
         assert possible(text, turned) == possible(text, made)
