@@ -56,7 +56,7 @@ def said(ended: Ended) -> str:
 def check_files(runs: Path, run: str) -> None:
     """Check that a run's files are whole, by the hashes that it kept."""
     [folder] = runs.glob(f"*/{run}/artifacts")
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "manifest.json").read_text())["files"]
     hashes = {name: sha256((folder / name).read_bytes()).hexdigest() for name in manifest}
     assert hashes == manifest
     assert {"variants.parquet", "predictions.parquet"} <= set(hashes)

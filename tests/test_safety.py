@@ -6,6 +6,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -35,7 +36,11 @@ RUNNING: dict[str, set[str] | None] = {
     **dict.fromkeys(("read_pickle", "load_from_checkpoint", "unpack_archive"), None),
     **{"system": {"os"}, "popen": {"os"}, "open": {"shelve"}, "Unpickler": {"pickle"}, "eval": {""}, "exec": {""}},
 }
+FEELINGS = "happy sad calm weak tired strong dizzy glad hopeful awful fine sore anxious better worse lonely".split()
 # Calls that are safe with one setting alone.
+FEELINGS = (
+    ["happy", "sad", "calm", "weak", "tired", "strong", "dizzy", "glad", "hopeful", "awful", "fine", "sore", "anxious", "better", "worse", "lonely", "proud"]
+)
 SAFE_WITH: dict[str, tuple[str, object]] = {
     "torch.load": ("weights_only", True),
     "ModelCheckpoint": ("save_weights_only", True),
@@ -181,9 +186,9 @@ def test_a_path_that_cannot_be_used_is_told_in_a_sentence_before_any_work(
 def test_an_id_with_slashes_is_data_and_no_path(command: Command, workspace: Path) -> None:
     (workspace / "messages.jsonl").write_text(
         "".join(
-            json.dumps({"id": f"../../{n}/x", "text": f"I really feel {word} today, number {n} of the week, you know",
-                        "target": target}) + "\n"
-            for n in range(30) for word, target in [("happy", "positive"), ("awful", "negative")][n % 2 : n % 2 + 1]
+            json.dumps({"id": f"../../{n}/x", "text": f"I feel {' and '.join(Random(n).sample(FEELINGS, 6))} today",
+                        "target": ("positive", "negative")[n % 2]}) + "\n"
+            for n in range(30)
         )
     )  # fmt: skip
     ended = command(

@@ -87,7 +87,7 @@ def _diff(options: argparse.Namespace) -> None:
 def _place(study: str, given: Sequence[str]) -> audit.Place:
     """Return where runs are looked for; a study may be named as the target or as a setting."""
     [cfg] = settings.compose(_CONF, given)
-    if study and not any(one.startswith("study=") for one in given):
+    if study and not audit.is_archive(study) and not any(one.startswith("study=") for one in given):
         cfg.study = study
     return audit.Place.of(cfg)
 

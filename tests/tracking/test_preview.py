@@ -82,7 +82,7 @@ def test_a_long_table_shows_the_first_texts_and_says_where_the_others_are(
 def test_a_run_names_its_tables_where_mlflow_looks_for_them(nine: Study) -> None:
     told = {entry["path"]: entry["type"] for entry in json.loads(preview.TAGS["mlflow.loggedArtifacts"])}
     assert told == {"predictions.json": "table", "variants.json": "table"}
-    folders = [path.parent for path in nine.folder.rglob("predictions.json")]
+    folders = [path.parent for path in (nine.folder / "mlruns" / "noisyhealth").rglob("predictions.json")]
     assert len(folders) == 9
     for folder in folders:
         assert told.keys() <= json.loads((folder / "manifest.json").read_text()).keys()

@@ -18,7 +18,7 @@ from conftest import REPOSITORY, Ended, execute, started
 
 from noisyhealth.tracking.store import Store
 
-FILES = {"config.yaml", "dataset.json", "environment.json", "manifest.json", "predictions.parquet", "variants.parquet"}
+FILES = {"config.yaml", "build.json", "environment.json", "manifest.json", "predictions.parquet", "variants.parquet"}
 GRID = ("-m", "model=majority", "perturb=typo,homophone,redact", "level=low,mid,high", "data.split.test=6")
 TRACKING = "tracking=server"
 

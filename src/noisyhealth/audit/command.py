@@ -52,12 +52,19 @@ def verify(target: str, place: Place, *, trust: bool = False) -> Verdict:
     """Check a run, a study or an archive again, print what was found, and return the gravest of it."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     path = Path(target)
+    if not is_archive(target):
+        with tempfile.TemporaryDirectory() as scratch:
+            return _verify_stored(target, place, Path(scratch))
+    if path.is_dir():
+        return _verify_bundle(bundle.Bundle(path), trust=trust)
     with tempfile.TemporaryDirectory() as scratch:
-        if path.is_file():
-            return _verify_bundle(bundle.unpack(path, Path(scratch)), trust=trust)
-        if (path / bundle.RUNS).is_dir() and (path / manifest.NAME).exists():
-            return _verify_bundle(bundle.Bundle(path), trust=trust)
-        return _verify_stored(target, place, Path(scratch))
+        return _verify_bundle(bundle.unpack(path, Path(scratch)), trust=trust)
+
+
+def is_archive(target: str) -> bool:
+    """Return whether a target is a file, or the folder of an archive that was unpacked; else it is a run or a study."""
+    path = Path(target)
+    return path.is_file() or ((path / bundle.RUNS).is_dir() and (path / manifest.NAME).exists())
 
 
 def _verify_stored(target: str, place: Place, scratch: Path) -> Verdict:

@@ -190,26 +190,28 @@ def _scores(curves: Path, watched: str, best: Callable[[list[float]], float], re
 
 
 def _trainer(recipe: Recipe, folder: Path, callbacks: list[Callback]) -> lightning.Trainer:
-    return lightning.Trainer(
-        accelerator=recipe.accelerator,
-        devices=recipe.devices,
-        # The other launcher starts the whole script again, and that copy would wait for this fit's lock.
-        strategy="auto" if str(recipe.devices) == "1" else "ddp_spawn",
-        # A fit is one process that starts its own: what Slurm says of tasks is about cells.
-        plugins=[LightningEnvironment()],
-        precision=recipe.precision,  # type: ignore[arg-type]  # Lightning names the bad one itself
-        max_epochs=recipe.epochs,
-        accumulate_grad_batches=recipe.accumulate,
-        gradient_clip_val=recipe.gradient_clip,
-        deterministic=True,
-        callbacks=callbacks,
-        logger=CSVLogger(folder, name="", version=""),
-        log_every_n_steps=1,
-        num_sanity_val_steps=0,
-        enable_progress_bar=sys.stdout.isatty(),
-        enable_model_summary=False,
-        default_root_dir=folder,
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The `srun` command is available")  # where Slurm is: see plugins
+        return lightning.Trainer(
+            accelerator=recipe.accelerator,
+            devices=recipe.devices,
+            # The other launcher starts the whole script again, and that copy would wait for this fit's lock.
+            strategy="auto" if str(recipe.devices) == "1" else "ddp_spawn",
+            # A fit is one process that starts its own: what Slurm says of tasks is about cells.
+            plugins=[LightningEnvironment()],
+            precision=recipe.precision,  # type: ignore[arg-type]  # Lightning names the bad one itself
+            max_epochs=recipe.epochs,
+            accumulate_grad_batches=recipe.accumulate,
+            gradient_clip_val=recipe.gradient_clip,
+            deterministic=True,
+            callbacks=callbacks,
+            logger=CSVLogger(folder, name="", version=""),
+            log_every_n_steps=1,
+            num_sanity_val_steps=0,
+            enable_progress_bar=sys.stdout.isatty(),
+            enable_model_summary=False,
+            default_root_dir=folder,
+        )
 
 
 @contextmanager
