@@ -36,11 +36,8 @@ RUNNING: dict[str, set[str] | None] = {
     **dict.fromkeys(("read_pickle", "load_from_checkpoint", "unpack_archive"), None),
     **{"system": {"os"}, "popen": {"os"}, "open": {"shelve"}, "Unpickler": {"pickle"}, "eval": {""}, "exec": {""}},
 }
-FEELINGS = "happy sad calm weak tired strong dizzy glad hopeful awful fine sore anxious better worse lonely".split()
+FEELINGS = ("happy", "sad", "calm", "weak", "tired", "strong", "dizzy", "hopeful", "awful", "fine", "sore", "anxious")
 # Calls that are safe with one setting alone.
-FEELINGS = (
-    ["happy", "sad", "calm", "weak", "tired", "strong", "dizzy", "glad", "hopeful", "awful", "fine", "sore", "anxious", "better", "worse", "lonely", "proud"]
-)
 SAFE_WITH: dict[str, tuple[str, object]] = {
     "torch.load": ("weights_only", True),
     "ModelCheckpoint": ("save_weights_only", True),
