@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ from noisyhealth.analysis.trend import improvement
 from noisyhealth.errors import DataError
 from noisyhealth.report.answers import PLACE, CellAnswers, Reader
 from noisyhealth.report.kept import Writer
+from noisyhealth.report.resampling import Found, resampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,28 +67,33 @@ def read(store: Store, runs: Sequence[Run], folder: Path, *, seed: int, warning:
     import pandas as pd
     from tqdm import tqdm
 
-    changes: list[dict[str, Any]] = []
+    changes: list[tuple[Run, dict[str, str], Found]] = []
     flipped: list[dict[str, Any]] = []
     baselines: dict[tuple[str, ...], dict[str, Any]] = {}
     parts: list[_Part] = []
     clean: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
     texts: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
-    with TemporaryDirectory() as scratch, Writer(folder, SHOWN, warning) as writer:
-        total = sum(run.data.tags["perturb"] != "none" for run in runs)
+    total = sum(run.data.tags["perturb"] != "none" for run in runs)
+    with ExitStack() as stack:
+        scratch = stack.enter_context(TemporaryDirectory())
+        writer = stack.enter_context(Writer(folder, SHOWN, warning))
+        resample = stack.enter_context(resampler(total, seed))
         for cell in tqdm(Reader(store, Path(scratch)).cells(runs), "reading answers", total, disable=None, leave=False):
             pairs = _pairs(cell)
             found = flips(pairs.clean, pairs.disturbed, pairs.clean_right, pairs.disturbed_right)
-            changes += _changes(cell, pairs, seed)
+            given = resample(pairs, cell.run.data.tags["scenarios"].split(","))
+            changes.append((cell.run, dict(zip(PLACE, cell.place, strict=True)), given))
             flipped.append(_flips(cell, found))
             baselines.setdefault(cell.place[:3], _baseline(cell))
             parts.append(_part(cell))
-            run, (weights, task, model, perturb, level) = cell.run.info.run_id, cell.place
-            clean.setdefault((weights, task, model), {}).setdefault(tuple(cell.clean.values), []).append(run)
-            texts.setdefault((weights, task, perturb, level), {}).setdefault((cell.texts.digest,), []).append(run)
+            run_id, (weights, task, model, perturb, level) = cell.run.info.run_id, cell.place
+            clean.setdefault((weights, task, model), {}).setdefault(tuple(cell.clean.values), []).append(run_id)
+            texts.setdefault((weights, task, perturb, level), {}).setdefault((cell.texts.digest,), []).append(run_id)
             writer.add(cell, found)
+        changed = [row for run, place, given in changes for row in _changes(run, place, given())]
     doubts = (*_doubts(clean, "the answers to the clean texts"), *_doubts(texts, "the disturbed texts"))
     clean_answers = pd.DataFrame(list(baselines.values()))
-    return Examples(pd.DataFrame(changes), pd.DataFrame(flipped), clean_answers, _items(parts), writer, doubts)
+    return Examples(pd.DataFrame(changed), pd.DataFrame(flipped), clean_answers, _items(parts), writer, doubts)
 
 
 def _own(frame: pd.DataFrame, weights: str) -> pd.DataFrame:
@@ -105,16 +112,16 @@ def _pairs(cell: CellAnswers) -> paired.Pairs:
     )
 
 
-def _changes(cell: CellAnswers, pairs: paired.Pairs, seed: int) -> Iterator[dict[str, Any]]:
-    tags, metrics = cell.run.data.tags, cell.run.data.metrics
-    for name, change in paired.changes(pairs, tags["scenarios"].split(","), seed=seed).items():
+def _changes(run: Run, place: Mapping[str, str], found: Mapping[str, Change]) -> Iterator[dict[str, Any]]:
+    metrics = run.data.metrics
+    for name, change in found.items():
         for logged, again in ((metrics[name], change.disturbed), (metrics[f"clean/{name}"], change.clean)):
             if again is not None and abs(logged - again) > _SAME:
                 raise DataError(
-                    f"run {cell.run.info.run_id} ({cell.run.info.run_name}) logged {name} {logged}, its answers give "
+                    f"run {run.info.run_id} ({run.info.run_name}) logged {name} {logged}, its answers give "
                     f"{again}: metrics or predictions.parquet were changed; run the cell again in a new study"
                 )
-        yield {**dict(zip(PLACE, cell.place, strict=True)), "score_name": name, **_row(change)}
+        yield {**place, "score_name": name, **_row(change)}
 
 
 def _row(change: Change) -> dict[str, Any]:

@@ -17,10 +17,13 @@ _WIDTHS = {_RUN: 320, _CREATED: 120, _DESCRIPTION: 360}  # pixels
 
 
 def _state() -> str:
-    """Return a view as MLflow's page keeps it (3.17): with this filter, cells do not hide under their sweep."""
+    """Return a view as MLflow's page keeps it (3.17).
+
+    By this filter, and in any order but that of time, cells stand in one list; else they hide under their sweep.
+    """
     state = {
         "searchFilter": "tags.kind = 'cell'",
-        "orderByKey": "attributes.start_time",
+        "orderByKey": "tags.`mlflow.runName`",
         "orderByAsc": True,
         "selectedColumns": _CHOSEN,
         "columnOrder": [_RUN, _CREATED, *_CHOSEN],
