@@ -45,7 +45,7 @@ def fit(training: Training, weights: Path, recipe: Recipe, folder: Path) -> None
     started, begun = time.time(), time.monotonic()
     tokenizer = load_tokenizer(weights, recipe.max_length)
     config = load_config(weights, recipe.max_length)
-    with isolate_rng(), _deterministic():
+    with isolate_rng(), _deterministic(), _one_process():
         lightning.seed_everything(recipe.seed, workers=True, verbose=False)
         lesson = (label_lesson if labels_of(training) else span_lesson)(training, tokenizer, recipe)
         body = load_body(weights, config, recipe.pooling if labels_of(training) else "mean")
@@ -190,28 +190,34 @@ def _scores(curves: Path, watched: str, best: Callable[[list[float]], float], re
 
 
 def _trainer(recipe: Recipe, folder: Path, callbacks: list[Callback]) -> lightning.Trainer:
+    return lightning.Trainer(
+        accelerator=recipe.accelerator,
+        devices=recipe.devices,
+        # The other launcher starts the whole script again, and that copy would wait for this fit's lock.
+        strategy="auto" if str(recipe.devices) == "1" else "ddp_spawn",
+        # A fit is one process that starts its own: what Slurm says of tasks is about cells.
+        plugins=[LightningEnvironment()],
+        precision=recipe.precision,  # type: ignore[arg-type]  # Lightning names the bad one itself
+        max_epochs=recipe.epochs,
+        accumulate_grad_batches=recipe.accumulate,
+        gradient_clip_val=recipe.gradient_clip,
+        deterministic=True,
+        callbacks=callbacks,
+        logger=CSVLogger(folder, name="", version=""),
+        log_every_n_steps=1,
+        num_sanity_val_steps=0,
+        enable_progress_bar=sys.stdout.isatty(),
+        enable_model_summary=False,
+        default_root_dir=folder,
+    )
+
+
+@contextmanager
+def _one_process() -> Iterator[None]:
+    """Keep Lightning from asking, wherever Slurm is installed, whether the fit was meant for `srun`."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The `srun` command is available")  # where Slurm is: see plugins
-        return lightning.Trainer(
-            accelerator=recipe.accelerator,
-            devices=recipe.devices,
-            # The other launcher starts the whole script again, and that copy would wait for this fit's lock.
-            strategy="auto" if str(recipe.devices) == "1" else "ddp_spawn",
-            # A fit is one process that starts its own: what Slurm says of tasks is about cells.
-            plugins=[LightningEnvironment()],
-            precision=recipe.precision,  # type: ignore[arg-type]  # Lightning names the bad one itself
-            max_epochs=recipe.epochs,
-            accumulate_grad_batches=recipe.accumulate,
-            gradient_clip_val=recipe.gradient_clip,
-            deterministic=True,
-            callbacks=callbacks,
-            logger=CSVLogger(folder, name="", version=""),
-            log_every_n_steps=1,
-            num_sanity_val_steps=0,
-            enable_progress_bar=sys.stdout.isatty(),
-            enable_model_summary=False,
-            default_root_dir=folder,
-        )
+        warnings.filterwarnings("ignore", message="The `srun` command is available")
+        yield
 
 
 @contextmanager
