@@ -85,5 +85,5 @@ def test_a_run_names_its_tables_where_mlflow_looks_for_them(nine: Study) -> None
     folders = [path.parent for path in (nine.folder / "mlruns" / "noisyhealth").rglob("predictions.json")]
     assert len(folders) == 9
     for folder in folders:
-        assert told.keys() <= json.loads((folder / "manifest.json").read_text()).keys()
+        assert told.keys() <= json.loads((folder / "manifest.json").read_text())["files"].keys()
         assert len(json.loads((folder / "predictions.json").read_text())["data"]) == 6
