@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from noisyhealth.analysis import completeness
 from noisyhealth.analysis.completeness import Problem
+from noisyhealth.analysis.mixed import mixed
 from noisyhealth.errors import DataError
 from noisyhealth.report import examples, files, runs
+from noisyhealth.report.beside import Submit, beside
 from noisyhealth.report.outline import Report, Section
 from noisyhealth.report.sections import basis, dimensions, medical, robustness
 from noisyhealth.report.summary import summary
@@ -51,12 +53,13 @@ def build(
     warning = _warning(store.study, listed, allowed=allow_incomplete)
     chosen = runs.choose(cells, grid)
     scores = _scores(store.study, chosen.runs)
-    found = examples.read(store, chosen.runs, folder, seed=_SEED, warning=warning)
-    clock.lap("reading answers and resampling them")
-    if found.doubts:
-        listed = [*listed, *(Problem("mixed within a column", doubt) for doubt in found.doubts)]
-        warning = _warning(store.study, listed, allowed=allow_incomplete)
-    sections = tuple(_sections(scores, found, chosen, listed))
+    with beside(len(chosen.runs)) as submit:
+        found = examples.read(store, chosen.runs, folder, submit, seed=_SEED, warning=warning)
+        clock.lap("reading answers and resampling them")
+        if found.doubts:
+            listed = [*listed, *(Problem("mixed within a column", doubt) for doubt in found.doubts)]
+            warning = _warning(store.study, listed, allowed=allow_incomplete)
+        sections = tuple(_sections(scores, found, chosen, listed, submit))
     told = (*summary(scores), *(sentence for section in sections[:-1] for sentence in section.sentences[:4]))
     report = Report(store.study, warning, told, sections)
     files.marked(scores, warning).to_csv(folder / "scores.csv", index=False)
@@ -103,16 +106,22 @@ def _scores(study: str, chosen: Sequence[Run]) -> pd.DataFrame:
 
 
 def _sections(
-    scores: pd.DataFrame, found: examples.Examples, chosen: runs.Chosen, listed: Sequence[Problem]
+    scores: pd.DataFrame,
+    found: examples.Examples,
+    chosen: runs.Chosen,
+    listed: Sequence[Problem],
+    submit: Submit,
 ) -> Iterator[Section]:
     headlines = {run.data.tags["task"]: run.data.tags["headline"] for run in chosen.runs}
     doses = runs.doses(chosen.runs)
-    for weights in scores["weights"].unique():
-        part = found.of(weights)
+    parts = {weights: found.of(weights) for weights in scores["weights"].unique()}
+    trends = {weights: submit(dimensions.trends_of, part.items) for weights, part in parts.items()}
+    models = {weights: submit(mixed, part.items) for weights, part in parts.items()}
+    for weights, part in parts.items():
         own = scores[scores["weights"] == weights]
         yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines)
-        yield dimensions.section(weights, own, part.items, headlines)
-        yield medical.section(weights, part.items)
+        yield dimensions.section(weights, own, trends[weights](), headlines)
+        yield medical.section(weights, part.items, models[weights]())
     yield basis.section(runs.listed(chosen.runs), _problems(listed), chosen.left_out)
 
 

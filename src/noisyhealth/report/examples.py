@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,8 +19,8 @@ from noisyhealth.analysis.intervals import Interval
 from noisyhealth.analysis.trend import improvement
 from noisyhealth.errors import DataError
 from noisyhealth.report.answers import PLACE, CellAnswers, Reader
+from noisyhealth.report.beside import Submit
 from noisyhealth.report.kept import Writer
-from noisyhealth.report.resampling import Found, resampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,29 +58,26 @@ class Examples:
         return replace(self, changes=changes, flips=flipped, clean=clean, items=items)
 
 
-def read(store: Store, runs: Sequence[Run], folder: Path, *, seed: int, warning: str = "") -> Examples:
-    """Return what the answers of all disturbed cells say, and write them to `folder`.
+def read(store: Store, runs: Sequence[Run], folder: Path, submit: Submit, *, seed: int, warning: str = "") -> Examples:
+    """Return what the answers of all disturbed cells say, and write them to `folder`; `submit` has them resampled.
 
     Raises StoreError for files that cannot be read, DataError where a run's logged score is not that of its answers.
     """
     import pandas as pd
     from tqdm import tqdm
 
-    changes: list[tuple[Run, dict[str, str], Found]] = []
+    changes: list[tuple[Run, dict[str, str], Callable[[], Mapping[str, Change]]]] = []
     flipped: list[dict[str, Any]] = []
     baselines: dict[tuple[str, ...], dict[str, Any]] = {}
     parts: list[_Part] = []
     clean: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
     texts: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
     total = sum(run.data.tags["perturb"] != "none" for run in runs)
-    with ExitStack() as stack:
-        scratch = stack.enter_context(TemporaryDirectory())
-        writer = stack.enter_context(Writer(folder, SHOWN, warning))
-        resample = stack.enter_context(resampler(total, seed))
+    with TemporaryDirectory() as scratch, Writer(folder, SHOWN, warning) as writer:
         for cell in tqdm(Reader(store, Path(scratch)).cells(runs), "reading answers", total, disable=None, leave=False):
             pairs = _pairs(cell)
             found = flips(pairs.clean, pairs.disturbed, pairs.clean_right, pairs.disturbed_right)
-            given = resample(pairs, cell.run.data.tags["scenarios"].split(","))
+            given = submit(_resampled, pairs, cell.run.data.tags["scenarios"].split(","), seed)
             changes.append((cell.run, dict(zip(PLACE, cell.place, strict=True)), given))
             flipped.append(_flips(cell, found))
             baselines.setdefault(cell.place[:3], _baseline(cell))
@@ -110,6 +106,10 @@ def _pairs(cell: CellAnswers) -> paired.Pairs:
         groups=cell.texts.groups.tolist(),
         labels=json.loads(cell.run.data.tags["labels"]),
     )
+
+
+def _resampled(pairs: paired.Pairs, scores: Sequence[str], seed: int) -> Mapping[str, Change]:
+    return paired.changes(pairs, scores, seed=seed)
 
 
 def _changes(run: Run, place: Mapping[str, str], found: Mapping[str, Change]) -> Iterator[dict[str, Any]]:

@@ -54,13 +54,13 @@ _TREND = (
 )
 
 
-def section(weights: str, scores: pd.DataFrame, items: pd.DataFrame, headlines: Mapping[str, str]) -> Section:
-    """Return the section of one set of weights; both frames are of it alone. `headlines`: the main score of a task."""
+def section(weights: str, scores: pd.DataFrame, trends: pd.DataFrame, headlines: Mapping[str, str]) -> Section:
+    """Return the section of one set of weights; its scenarios, its `trends`, and the main score of each task."""
     tests = [friedman(scores, factor) for factor in FACTORS]
     head = scores[scores["score_name"] == scores["task"].map(dict(headlines))]
     alone = [friedman(head, factor) for factor in FACTORS]
     variances = [anova(scores, factor) for factor in FACTORS]
-    within, trends = anova_within(scores), _trends(items)
+    within = anova_within(scores)
     return Section(
         title=f"What matters: disturbance, level, model or task? (RQ2, weights: {weights})",
         sentences=(*map(_sentence, tests, alone), *_dose(trends)),
@@ -115,8 +115,8 @@ def _note(found: WithinResult) -> str:
     return " ".join([_WITHIN, subjects, f"{found.note}." if found.note else ""]).strip()
 
 
-def _trends(items: pd.DataFrame) -> pd.DataFrame:
-    """Return Page's test of each task, model and perturbation."""
+def trends_of(items: pd.DataFrame) -> pd.DataFrame:
+    """Return Page's test of each task, model and perturbation, from the frame of answers."""
     import pandas as pd
 
     listed = []

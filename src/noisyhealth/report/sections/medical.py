@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from noisyhealth.analysis.medical import Correlation, bins, spearman
-from noisyhealth.analysis.mixed import Effect, MixedResult, mixed
+from noisyhealth.analysis.mixed import Effect, MixedResult
 from noisyhealth.report.figures.medical import medical
 from noisyhealth.report.outline import Section, Table
 from noisyhealth.report.sections.frames import p_text
@@ -31,9 +31,9 @@ _MIXED = (
 )
 
 
-def section(weights: str, items: pd.DataFrame) -> Section:
-    """Return the section of one set of weights; the frame of answers is of it alone."""
-    found, binned = mixed(items), bins(items)
+def section(weights: str, items: pd.DataFrame, found: list[MixedResult]) -> Section:
+    """Return the section of one set of weights; the frame of answers is of it alone, `found` is its mixed models."""
+    binned = bins(items)
     correlations = [*spearman(items, ("weights", "task")), *spearman(items)]
     return Section(
         title=f"Do medical words matter more? (RQ3, weights: {weights})",
