@@ -12,7 +12,7 @@ from noisyhealth.analysis.flips import flips
 
 ROWS = 200  # texts shown; the first ones, which are the same in every cell of a task
 VARIANTS, PREDICTIONS = "variants.json", "predictions.json"
-# MLflow shows a file as a table, and lets tables of several runs be compared, where this tag names it.
+# MLflow shows a file as a table where this tag names it.
 TAGS: Mapping[str, str] = MappingProxyType(
     {"mlflow.loggedArtifacts": json.dumps([{"path": name, "type": "table"} for name in (PREDICTIONS, VARIANTS)])}
 )
