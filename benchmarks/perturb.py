@@ -31,7 +31,7 @@ import peers
 from noisyhealth import settings
 from noisyhealth.dataset import build
 from noisyhealth.dataset.design import Design
-from noisyhealth.perturb.engine import Key, OutOfReach, Perturbation, disturb, ranked
+from noisyhealth.perturbations.engine import Key, OutOfReach, Perturbation, disturb, ranked
 from noisyhealth.records import Example, Word
 from noisyhealth.sources.source import Read
 from noisyhealth.text import tagger

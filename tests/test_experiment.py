@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 from noisyhealth import experiment, scoring, settings, study
 from noisyhealth.errors import CallError, ConfigError, StoreError
 from noisyhealth.models.model import FREE, Price
-from noisyhealth.perturb.engine import distance, replay
+from noisyhealth.perturbations.engine import distance, replay
 from noisyhealth.records import Edit, Fit, Outcome, Query, Reply, Training
 from noisyhealth.settings import Cell
 from noisyhealth.study import Ledger, Record

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from noisyhealth.audit.redraw import _offline
 from noisyhealth.dataset.design import Disturbance
-from noisyhealth.perturb.homophone import Homophone
-from noisyhealth.perturb.mixture import Mixture
-from noisyhealth.perturb.redact import Redact
+from noisyhealth.perturbations.homophone import Homophone
+from noisyhealth.perturbations.mixture import Mixture
+from noisyhealth.perturbations.redact import Redact
 from noisyhealth.text.datamuse import Datamuse
 
 

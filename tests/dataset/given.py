@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from noisyhealth.dataset.build import build
 from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.dataset.table import TABLE, Build
-from noisyhealth.perturb.homophone import Homophone
-from noisyhealth.perturb.redact import Redact
-from noisyhealth.perturb.typo import Typo
+from noisyhealth.perturbations.homophone import Homophone
+from noisyhealth.perturbations.redact import Redact
+from noisyhealth.perturbations.typo import Typo
 from noisyhealth.records import Example, Word
 from noisyhealth.sources.sample import Sample
 from noisyhealth.sources.source import Read

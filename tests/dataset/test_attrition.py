@@ -9,7 +9,7 @@ from given import REDACT, Nouns, invented, made
 from noisyhealth.dataset.attrition import Attrition
 from noisyhealth.dataset.design import Disturbance
 from noisyhealth.dataset.table import Build
-from noisyhealth.perturb.redact import Redact
+from noisyhealth.perturbations.redact import Redact
 from noisyhealth.records import Example, Variant
 from noisyhealth.sources.source import Read
 

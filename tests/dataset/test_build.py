@@ -20,8 +20,8 @@ from noisyhealth.dataset import build as dataset
 from noisyhealth.dataset.design import Disturbance, Split
 from noisyhealth.dataset.table import TABLE
 from noisyhealth.errors import DataError
-from noisyhealth.perturb.engine import Key, Unit, disturb, ranked, replay
-from noisyhealth.perturb.redact import Redact
+from noisyhealth.perturbations.engine import Key, Unit, disturb, ranked, replay
+from noisyhealth.perturbations.redact import Redact
 from noisyhealth.records import Edit, Example
 from noisyhealth.sources.source import Read
 from noisyhealth.text.flags import flags

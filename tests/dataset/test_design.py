@@ -10,8 +10,8 @@ from omegaconf import DictConfig
 from noisyhealth import settings, version
 from noisyhealth.dataset.design import Disturbance, Split
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.mixture import Mixture
-from noisyhealth.perturb.redact import Redact
+from noisyhealth.perturbations.mixture import Mixture
+from noisyhealth.perturbations.redact import Redact
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.dataset.export import export, licence, portable
 from noisyhealth.dataset.table import TABLE, Build
 from noisyhealth.errors import DataError
-from noisyhealth.perturb.homophone import Homophone
-from noisyhealth.perturb.redact import Redact
-from noisyhealth.perturb.typo import Typo
+from noisyhealth.perturbations.homophone import Homophone
+from noisyhealth.perturbations.redact import Redact
+from noisyhealth.perturbations.typo import Typo
 from noisyhealth.sources.files import Files
 from noisyhealth.sources.sample import Sample
 from noisyhealth.sources.source import Columns

@@ -11,9 +11,9 @@ from given import REDACT, TYPO, Nouns, invented, made, rows
 from noisyhealth.dataset.design import Disturbance
 from noisyhealth.dataset.realised import Realised
 from noisyhealth.errors import DataError
-from noisyhealth.perturb.engine import Change, Unit, distance, disturb, ranked, total
-from noisyhealth.perturb.redact import Redact
-from noisyhealth.perturb.typo import Typo
+from noisyhealth.perturbations.engine import Change, Unit, distance, disturb, ranked, total
+from noisyhealth.perturbations.redact import Redact
+from noisyhealth.perturbations.typo import Typo
 from noisyhealth.records import Dose, Edit, Example, Variant, Word
 
 UNITS = ("words", "valid_words", "chars")

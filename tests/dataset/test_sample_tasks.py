@@ -16,7 +16,7 @@ from noisyhealth import settings
 from noisyhealth.dataset.build import build
 from noisyhealth.dataset.design import Disturbance
 from noisyhealth.dataset.table import TABLE, Build
-from noisyhealth.perturb.engine import replay
+from noisyhealth.perturbations.engine import replay
 from noisyhealth.records import Edit
 from noisyhealth.sources.sample import Sample
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from noisyhealth.dataset import build
 from noisyhealth.dataset.design import Design, Disturbance
-from noisyhealth.perturb.engine import OutOfReach
-from noisyhealth.perturb.homophone import Homophone
-from noisyhealth.perturb.mixture import Mixture
+from noisyhealth.perturbations.engine import OutOfReach
+from noisyhealth.perturbations.homophone import Homophone
+from noisyhealth.perturbations.mixture import Mixture
 from noisyhealth.records import Example, Variant, Word
 from noisyhealth.settings import Cell
 from noisyhealth.text.datamuse import Datamuse

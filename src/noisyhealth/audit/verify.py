@@ -16,7 +16,7 @@ from noisyhealth.audit.finding import Checked, Finding, Verdict
 from noisyhealth.audit.kept import KeptRun, from_values, replies
 from noisyhealth.audit.redraw import Redraw
 from noisyhealth.errors import DataError, NoisyHealthError, WeightsError
-from noisyhealth.perturb.engine import OutOfReach, replay
+from noisyhealth.perturbations.engine import OutOfReach, replay
 from noisyhealth.records import Reply, Variant
 from noisyhealth.sealed import NOT_KEPT
 from noisyhealth.settings import Cell

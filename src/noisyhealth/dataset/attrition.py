@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from noisyhealth.perturb.engine import OutOfReach
+from noisyhealth.perturbations.engine import OutOfReach
 
 Reach: TypeAlias = dict[str, dict[str, Counter[str]]]
 REACHES = "reaches"

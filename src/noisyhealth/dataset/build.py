@@ -24,7 +24,7 @@ from noisyhealth.dataset.realised import Realised
 from noisyhealth.dataset.split import Families, Splits, assign
 from noisyhealth.dataset.table import FACTS, TABLE, Build, Row, column
 from noisyhealth.errors import DataError
-from noisyhealth.perturb.engine import Key, OutOfReach, Unit, disturb, ranked, total
+from noisyhealth.perturbations.engine import Key, OutOfReach, Unit, disturb, ranked, total
 from noisyhealth.records import Example, Variant, Word
 from noisyhealth.text import tagger
 from noisyhealth.text.flags import flags

@@ -10,8 +10,8 @@ from hashlib import sha256
 
 from noisyhealth import version
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Perturbation, Unit
-from noisyhealth.perturb.mixture import Mixture
+from noisyhealth.perturbations.engine import Perturbation, Unit
+from noisyhealth.perturbations.mixture import Mixture
 from noisyhealth.sources.source import Source
 from noisyhealth.text import tagger
 from noisyhealth.text.tagger import Tagger
@@ -34,7 +34,7 @@ _TEXTS = (
 _CODE = (
     *(f"dataset/{name}.py" for name in _BUILDS),
     *(f"text/{name}.py" for name in _TEXTS),
-    *("sources", "perturb", "data", "records.py"),
+    *("sources", "perturbations", "data", "records.py"),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from noisyhealth.dataset.design import Disturbance
 from noisyhealth.errors import DataError
-from noisyhealth.perturb.engine import Unit
+from noisyhealth.perturbations.engine import Unit
 from noisyhealth.records import Dose, Variant
 
 

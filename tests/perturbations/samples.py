@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from noisyhealth.perturb.abbreviation import Abbreviation
-from noisyhealth.perturb.dictation import Dictation
-from noisyhealth.perturb.engine import Change, Key, OutOfReach, Perturbation, Unit, disturb, ranked
-from noisyhealth.perturb.homophone import Homophone
-from noisyhealth.perturb.mixture import Mixture
-from noisyhealth.perturb.ocr import Ocr
-from noisyhealth.perturb.order import Order
-from noisyhealth.perturb.plain import Plain
-from noisyhealth.perturb.redact import Redact
-from noisyhealth.perturb.typo import Typo
+from noisyhealth.perturbations.abbreviation import Abbreviation
+from noisyhealth.perturbations.dictation import Dictation
+from noisyhealth.perturbations.engine import Change, Key, OutOfReach, Perturbation, Unit, disturb, ranked
+from noisyhealth.perturbations.homophone import Homophone
+from noisyhealth.perturbations.mixture import Mixture
+from noisyhealth.perturbations.ocr import Ocr
+from noisyhealth.perturbations.order import Order
+from noisyhealth.perturbations.plain import Plain
+from noisyhealth.perturbations.redact import Redact
+from noisyhealth.perturbations.typo import Typo
 from noisyhealth.records import Edit, Variant, Word
 from noisyhealth.text.abbreviations import Abbreviations
 from noisyhealth.text.homophones import Table

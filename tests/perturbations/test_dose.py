@@ -4,7 +4,7 @@ import pytest
 from rapidfuzz.distance import OSA
 from samples import CHANGES, RATES, TEXTS, levels, osa
 
-from noisyhealth.perturb.engine import Unit, distance, disturb
+from noisyhealth.perturbations.engine import Unit, distance, disturb
 from noisyhealth.records import Dose, Edit, Variant, Word
 
 TEXT = "mild chest pain 4/10"  # 20 characters, 4 words, 3 valid, 2 medical

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from samples import CHANGES, KEY, OWN, RATES, TEXTS, at, levels, words
 
-from noisyhealth.perturb.engine import Key, disturb, ranked
-from noisyhealth.perturb.typo import Typo
+from noisyhealth.perturbations.engine import Key, disturb, ranked
+from noisyhealth.perturbations.typo import Typo
 from noisyhealth.text.flags import flags
 
 HOW = list(OWN)

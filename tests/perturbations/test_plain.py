@@ -6,8 +6,8 @@ import pytest
 from samples import OWN, TEXTS, at, possible, reached
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import replay
-from noisyhealth.perturb.plain import Plain
+from noisyhealth.perturbations.engine import replay
+from noisyhealth.perturbations.plain import Plain
 from noisyhealth.records import Word
 
 

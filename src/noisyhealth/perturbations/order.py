@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from random import Random
 
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 
 _NEXT = re.compile(r"([ \u00a0]+)([^\W_](?:\S*[^\W_])?)")  # no line break, tab or mark lies between

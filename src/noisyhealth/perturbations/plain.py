@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 
 _MARKS = re.compile(r"[.,;:!?…]+(?=\s|\Z)")  # before a blank alone: no word may grow together with the next

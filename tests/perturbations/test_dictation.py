@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from noisyhealth.perturb.dictation import Dictation
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.dictation import Dictation
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 from noisyhealth.text.lexicon import Lexicon
 

@@ -10,7 +10,7 @@ import pytest
 from samples import CHANGES, KEY, RATES, TEXTS, always, asked, at, counted, levels, only_long, possible, reached, words
 
 from noisyhealth.errors import DataError
-from noisyhealth.perturb.engine import (
+from noisyhealth.perturbations.engine import (
     Change,
     Key,
     OutOfReach,
@@ -22,8 +22,8 @@ from noisyhealth.perturb.engine import (
     replay,
     total,
 )
-from noisyhealth.perturb.order import Order
-from noisyhealth.perturb.redact import Redact
+from noisyhealth.perturbations.order import Order
+from noisyhealth.perturbations.redact import Redact
 from noisyhealth.records import Edit, Variant, Word
 from noisyhealth.text.flags import flags
 

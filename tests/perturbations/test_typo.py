@@ -18,8 +18,8 @@ from samples import osa
 from scipy.stats import chisquare
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Change
-from noisyhealth.perturb.typo import Typo
+from noisyhealth.perturbations.engine import Change
+from noisyhealth.perturbations.typo import Typo
 from noisyhealth.records import Word
 
 _LATIN = """

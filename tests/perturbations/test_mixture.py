@@ -8,8 +8,8 @@ import pytest
 from samples import OWN, TEXTS, Part, always, only_long, possible
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Change, Perturbation
-from noisyhealth.perturb.mixture import Mixture
+from noisyhealth.perturbations.engine import Change, Perturbation
+from noisyhealth.perturbations.mixture import Mixture
 from noisyhealth.records import Word
 
 

@@ -7,8 +7,8 @@ import pytest
 from samples import possible
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.abbreviation import Abbreviation
-from noisyhealth.perturb.engine import Change, replay
+from noisyhealth.perturbations.abbreviation import Abbreviation
+from noisyhealth.perturbations.engine import Change, replay
 from noisyhealth.records import Word
 from noisyhealth.text.abbreviations import GRADES, Abbreviations
 from noisyhealth.text.words import spans

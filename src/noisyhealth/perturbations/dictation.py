@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from noisyhealth.perturb.case import in_case_of
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.case import in_case_of
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 
 _LEAST = 3  # letters that stay of a word whose ending goes

@@ -6,7 +6,7 @@ from random import Random
 from unicodedata import category
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 
 

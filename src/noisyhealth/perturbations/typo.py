@@ -18,7 +18,7 @@ from unicodedata import category, name
 from rapidfuzz.distance import OSA
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 
 _OPERATIONS = ("insert", "delete", "substitute", "transpose")

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from samples import possible
 
-from noisyhealth.perturb.engine import Change, replay
-from noisyhealth.perturb.homophone import Homophone
+from noisyhealth.perturbations.engine import Change, replay
+from noisyhealth.perturbations.homophone import Homophone
 from noisyhealth.records import Word
 from noisyhealth.text.homophones import SoundAlike, Table
 

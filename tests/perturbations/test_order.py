@@ -5,8 +5,8 @@ from random import Random
 import pytest
 from samples import at, reached, words
 
-from noisyhealth.perturb.engine import Change, disturb, quota, ranked, replay
-from noisyhealth.perturb.order import Order
+from noisyhealth.perturbations.engine import Change, disturb, quota, ranked, replay
+from noisyhealth.perturbations.order import Order
 from noisyhealth.records import Word
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import CHANGES, OWN, RATES, at, levels, osa, possible, reached, words
 
-from noisyhealth.perturb.engine import Key, OutOfReach, Unit, quota, replay, total
+from noisyhealth.perturbations.engine import Key, OutOfReach, Unit, quota, replay, total
 from noisyhealth.records import Variant
 from noisyhealth.text.words import spans
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Protocol
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Change, Perturbation
+from noisyhealth.perturbations.engine import Change, Perturbation
 from noisyhealth.records import Word
 
 

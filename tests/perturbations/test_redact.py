@@ -5,8 +5,8 @@ from random import Random
 import pytest
 from samples import RATES, TEXTS, levels, reached
 
-from noisyhealth.perturb.engine import replay
-from noisyhealth.perturb.redact import Redact
+from noisyhealth.perturbations.engine import replay
+from noisyhealth.perturbations.redact import Redact
 from noisyhealth.records import Edit, Word
 from noisyhealth.text.words import spans
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.ocr import Ocr
+from noisyhealth.perturbations.ocr import Ocr
 from noisyhealth.records import Word
 from noisyhealth.text.shapes import shapes
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 from samples import CHANGES, RATES, TEXTS, at, levels, reached
 
-from noisyhealth.perturb.engine import replay
-from noisyhealth.perturb.redact import Redact
+from noisyhealth.perturbations.engine import replay
+from noisyhealth.perturbations.redact import Redact
 from noisyhealth.records import Edit, Variant
 
 

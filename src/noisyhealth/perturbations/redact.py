@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 
 _BLANKS = " \u00a0"  # line breaks and tabs never go

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from noisyhealth.perturb.case import in_case_of
-from noisyhealth.perturb.engine import Change
+from noisyhealth.perturbations.case import in_case_of
+from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
 
 
