@@ -11,24 +11,24 @@ from conftest import REPOSITORY, environment
 COMMANDS = re.findall(r"^```bash\n(.*?)^```", (REPOSITORY / "docs" / "audit.md").read_text("utf-8"), re.M | re.S)
 
 
+END = "-- end of a command --"
+
+
 @pytest.fixture(scope="module")
 def walked(audited: Path, shared_cache: Path) -> list[str]:
-    """What each command printed, one after the other."""
+    """What each command printed, one after the other in one shell."""
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    said = []
-    for command in COMMANDS:
-        ended = subprocess.run(
-            ["bash", "-euc", command],
-            cwd=audited,
-            env=environment(shared_cache, PATH=path),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert ended.returncode == 0, f"{command}\n{ended.stdout}{ended.stderr}"
-        said.append(ended.stdout)
-    return said
+    ended = subprocess.run(
+        ["bash", "-euc", "\n".join(f"{command}\necho '{END}'" for command in COMMANDS)],
+        cwd=audited,
+        env=environment(shared_cache, PATH=path),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
+    return ended.stdout.split(f"{END}\n")[:-1]
 
 
 def test_every_command_of_the_walk_from_a_number_to_its_reply_runs(walked: list[str]) -> None:

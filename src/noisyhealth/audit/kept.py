@@ -71,7 +71,7 @@ class KeptRun:
 
         Raises DataError where they are no settings.
         """
-        found = yaml.safe_load((self.folder / CONFIG).read_text(encoding="utf-8"))
+        found = _safe_load((self.folder / CONFIG).read_text(encoding="utf-8"))
         if not isinstance(found, dict):
             raise DataError(f"run {self.id}: {CONFIG} holds no settings")
         return found
@@ -137,6 +137,16 @@ class KeptRun:
 
     def _json(self, name: str) -> Row:
         return MappingProxyType(json.loads((self.folder / name).read_text(encoding="utf-8")))
+
+
+def _safe_load(text: str) -> object:
+    """Return what `yaml.safe_load` does, ten times as fast where libyaml is there."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    try:
+        found: object = loader.get_single_data()
+    finally:
+        loader.dispose()
+    return found
 
 
 def _example(row: Row, field: str, original: str) -> Example:

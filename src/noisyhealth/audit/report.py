@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from noisyhealth import manifest
@@ -31,8 +31,11 @@ def files(folder: Path, runs: Sequence[KeptRun]) -> Iterator[Finding]:
             yield Finding(Verdict.DIFFERENT, f"run {run} is not as it was when the report was made")
 
 
-def tables(folder: Path, store: Store, scratch: Path, counts: dict[str, int]) -> Iterator[Finding]:
-    """Compute every table of a report anew from the runs of its study, into an empty folder, and compare."""
+def tables(folder: Path, store: Store, scratch: Path) -> tuple[list[Finding], int]:
+    """Compute every table of a report anew from the runs of its study, into an empty folder, and compare.
+
+    Returns what was found, and how many tables were computed.
+    """
     made = manifest.read(folder)
     try:
         build.build(
@@ -43,11 +46,13 @@ def tables(folder: Path, store: Store, scratch: Path, counts: dict[str, int]) ->
             clock=Clock(),
         )
     except NoisyHealthError as error:
-        yield Finding(Verdict.UNKNOWN, f"its tables cannot be computed again: {error}")
-        return
+        return [Finding(Verdict.UNKNOWN, f"its tables cannot be computed again: {error}")], 0
     again, kept = ({path.relative_to(of).as_posix(): path for path in of.rglob(_TABLES)} for of in (scratch, folder))
-    counts["tables computed again"] = len(again)
-    for name in sorted(again.keys() | (kept.keys() & made["files"].keys())):
+    return list(_compared(kept, again, made["files"])), len(again)
+
+
+def _compared(kept: Mapping[str, Path], again: Mapping[str, Path], own: Collection[str]) -> Iterator[Finding]:
+    for name in sorted(again.keys() | (kept.keys() & set(own))):
         if name not in again or name not in kept:
             yield Finding(Verdict.DIFFERENT, f"{name} is only in {'the report' if name in kept else 'the runs'}")
         elif line := _first_difference(kept[name], again[name]):

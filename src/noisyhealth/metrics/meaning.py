@@ -5,7 +5,7 @@ mismatches the pairs (Lightning-AI/torchmetrics issue 2728). Not rescaled, no id
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,12 +38,20 @@ def pairwise(
     """Return (precision, recall, F1) of every pair, in order.
 
     Every text goes through the encoder alone, because the padding of a batch changes the last
-    digits: so a pair's score is the same whatever it is scored together with.
+    digits: so a pair's score is the same whatever it is scored together with, and is computed once
+    a process; the cells of a study share their clean replies.
     """
     pairs.check(references, candidates)
-    told = [(ref, cand) for ref, cand in zip(references, candidates, strict=True) if ref.strip() and cand.strip()]
-    known = dict(zip(told, _bert_scores(told, folder, layers), strict=True)) if told else {}
-    return [known.get(pair, (0.0, 0.0, 0.0)) for pair in zip(references, candidates, strict=True)]
+    every, known = list(zip(references, candidates, strict=True)), _known(folder.resolve(), layers)
+    if told := [pair for pair in dict.fromkeys(every) if pair not in known and all(map(str.strip, pair))]:
+        known.update(zip(told, _bert_scores(told, folder, layers), strict=True))
+    return [known.get(pair, (0.0, 0.0, 0.0)) for pair in every]
+
+
+@cache
+def _known(folder: Path, layers: int) -> dict[tuple[str, str], tuple[float, float, float]]:
+    """Return the scores of pairs that this process has computed with an encoder, which `pairwise` adds to."""
+    return {}
 
 
 def _bert_scores(told: Sequence[tuple[str, str]], folder: Path, layers: int) -> list[tuple[float, float, float]]:

@@ -15,9 +15,9 @@ Submit = Callable[..., Callable[[], Any]]
 
 
 @contextmanager
-def beside(cells: int) -> Iterator[Submit]:
-    """Yield what has work done: at once where the cells are few, else in another process."""
-    if cells < _MANY:
+def beside(cells: int, many: int = _MANY) -> Iterator[Submit]:
+    """Yield what has work done: at once where the cells are fewer than `many`, else in another process."""
+    if cells < many:
         yield now
         return
     # Spawned: a fork would copy the threads of MLflow in the middle of what they do.
