@@ -4,15 +4,14 @@ The study changes 20 to 50 % of the letters of a chosen word (Joshi et al. 2026,
 "Perturbation Techniques").
 """
 
-import math
 import string
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from itertools import accumulate, combinations, pairwise
+from math import ceil, comb, floor, isfinite
 from random import Random
-from typing import NamedTuple
 from unicodedata import category, name
 
 from rapidfuzz.distance import OSA
@@ -26,6 +25,7 @@ _SUBSTITUTE, _TRANSPOSE = 2, 3
 _TRIES = 50  # a draw whose operations partly cancel (a letter swapped there and back) is drawn anew
 _OSA = OSA.distance
 _MOST_WAYS = 5_000  # those of 5 out of 16 letters
+_MOST_PLANS = 2**16  # words come again and again
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Typo:
     letters: str = string.ascii_lowercase
     neighbours: Mapping[str, str] = field(default_factory=dict)
     _edges: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
+    _plans: dict[str, "_Plan"] = field(default_factory=dict, init=False, repr=False, compare=False)
     _typed: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -57,31 +58,38 @@ class Typo:
 
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
         """Return the word with typing errors, or None when no draw of letters can change it so."""
-        plan, draw = _plan(word.text, self.low_share, self.high_share), rng.random
-        for _ in range(_TRIES if plan.most else 0):
-            size = plan.least + int(draw() * (plan.most - plan.least + 1))
-            after, ops = self._draw(plan, size, draw)
-            # One operation alone cancels nothing.
-            if after and (size == 1 or _OSA(plan.plain, after) == size) and (plan.small or _stays(plan, after)):
-                return Change(word.start, word.text, plan.case(after), ops)
+        plan, draw = self._plans.get(word.text) or self._planned(word.text), rng.random
+        for _ in range(_TRIES if plan.shape.ways else 0):
+            after, ops = self._draw(plan, draw)
+            if not after or (len(ops) > 1 and _OSA(plan.plain, after) != len(ops)):  # one alone cancels nothing
+                continue
+            if shown := _shown(plan.case, after) if plan.case else after:
+                return tuple.__new__(Change, (word.start, word.text, shown, "+".join(ops)))  # sooner than Change(...)
         return None
 
-    def _draw(self, plan: "_Plan", size: int, draw: Callable[[], float]) -> tuple[str, str]:
-        """Return one draw of `size` operations: the new spelling, and the operations from the left."""
-        chars, ops, edges, latin = list(plan.plain), [], self._edges, plan.latin
-        for at in _picked(plan.places, size, draw):
+    def _draw(self, plan: "_Plan", draw: Callable[[], float]) -> tuple[str, list[str]]:
+        """Return one draw of letters: the new spelling, and the operations from the left."""
+        shape, chars, ops = plan.shape, list(plan.plain), []
+        edges, typed, latin = self._edges, self._typed, shape.latin
+        for at in _picked(shape, draw):
             meant = chars[at]
             operation = bisect(edges, draw()) if latin or _script(meant) == "LATIN" else _TRANSPOSE
-            if operation == _TRANSPOSE and (beside := plan.beside[at]):
-                other = beside[int(draw() * len(beside))]
+            if operation == _TRANSPOSE and (beside := shape.beside[at]):
+                other = beside[floor(draw() * len(beside))]
                 chars[at], chars[other] = chars[other], meant
             else:
                 if operation == _TRANSPOSE:  # a letter between twins, which cannot be transposed, is substituted
                     operation = _SUBSTITUTE
-                instead = (self._typed.get(meant) or self._instead(meant))[operation]
-                chars[at] = instead[int(draw() * len(instead))]
+                instead = (typed.get(meant) or self._instead(meant))[operation]
+                chars[at] = instead[floor(draw() * len(instead))]
             ops.append(_OPERATIONS[operation])
-        return "".join(chars), "+".join(ops)
+        return "".join(chars), ops
+
+    def _planned(self, word: str) -> "_Plan":
+        """Return what of a word can change, and keep it."""
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        return self._plans.setdefault(word, _plan(word, self.low_share, self.high_share))
 
     def _instead(self, meant: str) -> tuple[tuple[str, ...], ...]:
         """Return what may stand in place of a letter, each as likely as another: for insert, delete, substitute."""
@@ -92,20 +100,27 @@ class Typo:
         return (*(c + meant for c in typed), *(meant + c for c in typed)), ("",), tuple(others)
 
 
-class _Plan(NamedTuple):
-    """What of a word can change: its spelling before any, where, and how many letters at least and at most."""
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What of a word can change: its spelling in small letters, which of them, and how its case is put back."""
 
     plain: str
+    shape: "_Shape"
+    case: Callable[[str], str] | None  # None: all its letters are small; so is what is typed
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What words have in common whose letters can change alike."""
+
     places: tuple[int, ...]
-    beside: tuple[tuple[int, ...], ...]  # with which places each of its letters can be transposed
-    least: int
-    most: int  # 0: the word cannot change
-    case: Callable[[str], str]
-    small: bool  # all its letters are; so is what is typed
-    latin: bool
+    beside: tuple[tuple[int, ...], ...]  # with which places each letter can be transposed
+    least: int  # how many letters change at least
+    ways: tuple[Sequence[tuple[int, ...]], ...]  # for that number and each above: all choices; (): no word can change
+    latin: bool  # the places are all of Latin letters
+    whole: bool  # the places are those of all letters
 
 
-@lru_cache(maxsize=2**16)  # words come again and again
 def _plan(word: str, low: float, high: float) -> _Plan:
     case, plain = _case_of(word), _lower(word)
     if plain.isascii() and plain.isalpha():
@@ -114,19 +129,15 @@ def _plan(word: str, low: float, high: float) -> _Plan:
         # One that has a mark of its own may not change: the mark would move to another letter.
         letters = sum(map(str.isalpha, word))
         scripts = tuple("" if _is_marked(plain, at) else _script(c) for at, c in enumerate(plain))
-    places, beside, latin = _where(scripts, tuple(at for at, (c, d) in enumerate(pairwise(plain)) if c == d))
-    least, most = bounds(letters, low, high)
-    most = min(most, len(places)) if least <= len(places) else 0
-    return _Plan(plain, places, beside, least, most, case, case is _as_it_is, latin)
+    twins = tuple(at for at, (c, d) in enumerate(pairwise(plain)) if c == d)
+    return _Plan(plain, _shape(scripts, twins, bounds(letters, low, high)), case)
 
 
 @lru_cache(maxsize=2**12)
-def _where(
-    scripts: tuple[str, ...], twins: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], bool]:
-    """Return which letters can change, with which others each can be transposed, and whether all are Latin.
+def _shape(scripts: tuple[str, ...], twins: tuple[int, ...], bounds: tuple[int, int]) -> _Shape:
+    """Return which letters can change and how.
 
-    `twins`: where a letter is followed by itself.
+    `twins`: where a letter is followed by itself. `bounds`: how many letters may change at least and at most.
     """
     swaps = [one == other != "" and at not in twins for at, (one, other) in enumerate(pairwise(scripts))]
     beside = tuple(
@@ -134,7 +145,10 @@ def _where(
         for at, (before, after) in enumerate(zip([False, *swaps], [*swaps, False], strict=True))
     )
     places = tuple(at for at, script in enumerate(scripts) if script == "LATIN" or (script and beside[at]))
-    return places, beside, all(scripts[at] == "LATIN" for at in places)
+    least, most = bounds
+    ways = tuple(_ways(len(places), size) for size in range(least, min(most, len(places)) + 1))
+    latin = all(scripts[at] == "LATIN" for at in places)
+    return _Shape(places, beside, least, ways, latin, whole=len(places) == len(scripts))
 
 
 @cache
@@ -144,24 +158,26 @@ def bounds(letters: int, low: float, high: float) -> tuple[int, int]:
     >>> bounds(10, 0.2, 0.5), bounds(3, 0.2, 0.5), bounds(1, 0.2, 0.5)
     ((2, 5), (1, 1), (1, 1))
     """
-    least = max(1, math.ceil(round(letters * low, 9)))
-    return least, max(least, math.floor(round(letters * high, 9)))
+    least = max(1, ceil(round(letters * low, 9)))
+    return least, max(least, floor(round(letters * high, 9)))
 
 
-def _picked(places: tuple[int, ...], size: int, draw: Callable[[], float]) -> Sequence[int]:
-    """Return so many of the places from the left, each choice as likely as another."""
-    if ways := _ways(places, size):
-        return ways[int(draw() * len(ways))]
-    picked: set[int] = set()
-    while len(picked) < size:
-        picked.add(places[int(draw() * len(places))])
-    return sorted(picked)
+def _picked(shape: _Shape, draw: Callable[[], float]) -> Sequence[int]:
+    """Return places from the left: each number of them is as likely as another, and each choice of so many."""
+    more = floor(draw() * len(shape.ways))
+    if ways := shape.ways[more]:
+        picked = ways[floor(draw() * len(ways))]
+        return picked if shape.whole else [shape.places[at] for at in picked]
+    some: set[int] = set()
+    while len(some) < shape.least + more:
+        some.add(shape.places[floor(draw() * len(shape.places))])
+    return sorted(some)
 
 
 @lru_cache(maxsize=2**10)
-def _ways(places: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
-    """Return every choice of so many of the places, none where they are too many to keep."""
-    return list(combinations(places, size)) if math.comb(len(places), size) <= _MOST_WAYS else []
+def _ways(among: int, size: int) -> Sequence[tuple[int, ...]]:
+    """Return every choice of so many among the first numbers, none where they are too many to keep."""
+    return list(combinations(range(among), size)) if comb(among, size) <= _MOST_WAYS else []
 
 
 def _is_marked(word: str, at: int) -> bool:
@@ -174,21 +190,19 @@ def _script(char: str) -> str:
     return name(char, "").partition(" ")[0] if char.isalpha() and char.lower() != char.upper() else ""
 
 
-def _case_of(word: str) -> Callable[[str], str]:
+def _case_of(word: str) -> Callable[[str], str] | None:
     """Return what puts a spelling in small letters in the case of a word; mixed case goes by the place of the letter.
+
+    None where the word is in small letters.
 
     >>> [_case_of(word)(typo) for word, typo in (("Pain", "apin"), ("ECG", "egc"), ("mRNA", "mnra"))]
     ['Apin', 'EGC', 'mNRA']
     """
-    if word == _lower(word):
-        return _as_it_is
-    if word == _capitalised(_lower(word)):
+    if word == (plain := _lower(word)):
+        return None
+    if word == _capitalised(plain):
         return _capitalised
     return _upper if word == _upper(word) else partial(_patterned, tuple(char != _lower(char) for char in word))
-
-
-def _as_it_is(word: str) -> str:
-    return word
 
 
 def _lower(word: str) -> str:
@@ -216,11 +230,15 @@ def _patterned(capitals: tuple[bool, ...], word: str) -> str:
     return "".join(_upper(c) if capitals[min(at, len(capitals) - 1)] else c for at, c in enumerate(word))
 
 
-def _stays(plan: _Plan, after: str) -> bool:
-    """Tell whether a typo in the case of its word can be read back, and is still of mixed case if that was."""
-    shown = plan.case(after)  # "ß" has no capital of its own
-    mixed = shown not in (_upper(after), _capitalised(after))
-    return _lower(shown) == after != shown and (mixed or not isinstance(plan.case, partial))
+def _shown(case: Callable[[str], str], after: str) -> str:
+    """Return a typo in the case of its word, "" where it cannot be read back, or is no more of mixed case.
+
+    "ß" has no capital of its own.
+    """
+    shown = case(after)
+    if isinstance(case, partial) and shown in (_upper(after), _capitalised(after)):
+        return ""
+    return shown if shown != after and _lower(shown) == after else ""
 
 
 def _check(typo: Typo) -> None:
@@ -234,7 +252,7 @@ def _check(typo: Typo) -> None:
     if unknown := set(typo.mix) - set(_OPERATIONS):
         raise ConfigError(f"{where}.mix has {', '.join(sorted(unknown))}: it may have {', '.join(_OPERATIONS)}")
     weights = list(typo.mix.values())
-    if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or sum(weights) <= 0:
+    if not all(isfinite(weight) and weight >= 0 for weight in weights) or sum(weights) <= 0:
         raise ConfigError(f"{where}.mix={dict(typo.mix)}: give weights of 0 or more, one of them above 0")
     if len(set(typo.letters)) < 2 or not _small(typo.letters):
         raise ConfigError(f"{where}.letters={typo.letters!r}: give at least two letters, in lower case")
