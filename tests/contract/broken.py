@@ -98,6 +98,19 @@ class Chance(Kept):
         return self.changed(word, word.text + random.choice("abcdefg"))
 
 
+class Worn(Kept):
+    """Works the first few hundred times."""
+
+    def __init__(self) -> None:
+        self.left = 300
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("worn out")
+        return super().__call__(word, text, rng)
+
+
 class Choice(Kept):
     """Draws by a method whose numbers another version of Python may change."""
 

@@ -75,6 +75,7 @@ def test_a_perturbation_that_keeps_to_the_contract_is_told_so(broken: Callable[.
         ("Emoji", "protection", "takes '😩' along"),
         ("Counting", "determinism", "is another text the second time"),
         ("Chance", "determinism", "is another text the second time"),
+        ("Worn", "determinism", "raises RuntimeError: worn out"),
         ("Choice", "determinism", "it draws from its random source by another method than random()"),
         ("Choking", "unicode", "raises KeyError: '頭'"),
         ("Torn", "unicode", "torn from its letter"),

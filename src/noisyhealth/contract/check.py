@@ -79,7 +79,10 @@ def check(
             whole.append(text)
     drawn, seconds = _drawn(whole, disturbance, faults)
     for text, found in drawn:
-        faults += rules.of_levels(text, disturbance, found)
+        try:
+            faults += rules.of_levels(text, disturbance, found)
+        except Exception as error:  # it could be drawn before
+            faults.append(("determinism", f"{text.body[:60]!r} drawn again raises {type(error).__name__}: {error}"))
     faults += _otherwise(config, disturbance, drawn, hash_seeds)
     words = sum(len(text.words) for text, _ in drawn)
     faults += rules.of_speed(words, seconds, least)
@@ -134,14 +137,25 @@ def _otherwise(
         except OtherDrawError as error:
             yield "determinism", str(error)
             break
-    again = [draw.digest(draw.levels(text, disturbance)) for text in texts]
-    back = [draw.digest(draw.levels(text, disturbance)) for text in reversed(texts)][::-1]
+        except Exception as error:
+            yield "determinism", f"{text.body[:60]!r} drawn from another seed raises {type(error).__name__}: {error}"
+    again = [_digest(text, disturbance) for text in texts]
+    back = [_digest(text, disturbance) for text in reversed(texts)][::-1]
     ways: dict[str, Sequence[str]] = {"the second time": again, "in another order of the texts": back}
-    for seed, found in zip(
-        hash_seeds, draw.elsewhere(config, texts, disturbance.name, hash_seeds) if texts else (), strict=not texts
-    ):
-        ways[f"in another process (PYTHONHASHSEED={seed})"] = found
+    try:
+        for seed, found in zip(hash_seeds, draw.elsewhere(config, texts, disturbance.name, hash_seeds), strict=True):
+            ways[f"in another process (PYTHONHASHSEED={seed})"] = found
+    except DataError as error:
+        yield "determinism", str(error)
     yield from rules.of_draws(texts, first, ways)
+
+
+def _digest(text: Text, disturbance: Disturbance) -> str:
+    """Return the digest of a text drawn again, or what that raises."""
+    try:
+        return draw.digest(draw.levels(text, disturbance))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def shown(design: Design, disturbance: Disturbance) -> Levels:
