@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import asked
 from omegaconf import DictConfig, OmegaConf
 
 from noisyhealth import settings
+from noisyhealth.commands import main
 from noisyhealth.contract import draw, rules, texts
 from noisyhealth.contract.check import Found, check
 from noisyhealth.contract.texts import Text
@@ -188,23 +188,31 @@ def test_edits_at_rate_zero_break_identity(
     assert "identity" in {rule for rule, _ in rules.of_levels(text, disturbance, found)}
 
 
-def test_the_command_prints_a_card_and_ends_with_1_where_a_rule_is_broken(shared_cache: Path, tmp_path: Path) -> None:
-    ended = asked(
-        *(tmp_path, shared_cache, "check", "--config-dir", str(CONF), "task=sentiment", "perturb=broken"),
-        "perturb.change._target_=broken.Seldom",
-        PYTHONPATH=str(Path(__file__).parent),
-    )
-    assert (ended.returncode, ended.stderr) == (1, "")
-    assert re.search(r"rate +BROKEN .*\n +- levels\.low=0\.1: none of \d+ texts reaches it", ended.stdout)
-    assert "out of reach: too few words can change" in ended.stdout
-    assert "identity     holds" in ended.stdout
+def test_the_command_prints_a_card_and_ends_with_1_where_a_rule_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ("task=sentiment", "perturb=broken", "perturb.change._target_=broken.Seldom")
+    assert main(["check", "--config-dir", str(CONF), *chosen]) == 1
+    printed = capsys.readouterr().out
+    assert re.search(r"rate +BROKEN .*\n +- levels\.low=0\.1: none of \d+ texts reaches it", printed)
+    assert "out of reach: too few words can change" in printed
+    assert "identity     holds" in printed
 
 
-def test_code_that_is_not_found_is_said_to_be_looked_for_along_pythonpath(shared_cache: Path, tmp_path: Path) -> None:
+def test_code_that_is_not_found_is_said_to_be_looked_for_along_pythonpath(capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ("perturb=broken", "perturb.change._target_=nowhere.Mine")
-    ended = asked(tmp_path, shared_cache, "check", "--config-dir", str(CONF), *chosen)
-    assert ended.returncode == 2
-    assert "nowhere.Mine is not found: Python looks for files of yours in the folders of PYTHONPATH" in ended.stderr
+    assert main(["check", "--config-dir", str(CONF), *chosen]) == 2
+    told = "nowhere.Mine is not found: Python looks for files of yours in the folders of PYTHONPATH"
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["perturb=none"], "perturb=none disturbs nothing"), (["--config-dir", "nowhere"], "nowhere: no such folder")],
+)
+def test_what_cannot_be_checked_ends_with_2(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "task=sentiment", *arguments]) == 2
+    assert told in capsys.readouterr().err
 
 
 def test_a_level_that_no_text_reaches_breaks_the_rate() -> None:

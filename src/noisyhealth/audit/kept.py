@@ -173,7 +173,7 @@ def from_values(run: KeptRun, cell: Cell, asked: Asked) -> Result:
 
 def _read(cell: Cell, asked: Asked, given: Sequence[Reply], answers: Sequence[Answer]) -> Read:
     right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, answers, strict=True))
-    return Read(tuple(given), tuple(answers), right, scores(cell, asked, answers))
+    return Read(tuple(given), tuple(answers), right, scores(cell, asked.examples, answers))
 
 
 def replies(rows: list[Row]) -> Iterator[Reply]:
