@@ -15,7 +15,6 @@ from noisyhealth.contract import draw, rules, texts
 from noisyhealth.contract.check import Found, check
 from noisyhealth.contract.texts import Text
 from noisyhealth.dataset.design import Design, Disturbance
-from noisyhealth.errors import ConfigError
 from noisyhealth.perturbations.engine import OutOfReach
 from noisyhealth.records import Example, Variant
 
@@ -118,12 +117,6 @@ def test_levels_that_are_drawn_anew_need_not_nest(broken: Callable[..., Found]) 
 @pytest.mark.parametrize("unit", ["valid_words", "chars"])
 def test_the_rate_is_held_in_every_unit(unit: str, broken: Callable[..., Found]) -> None:
     assert broken("Kept", f"perturb.unit={unit}").holds
-
-
-def test_the_baseline_cannot_be_checked(configured: Composed) -> None:
-    nothing = Disturbance("none", {"low": 0.0}, True, None)
-    with pytest.raises(ConfigError, match="perturb=none disturbs nothing"):
-        check({}, nothing, [])
 
 
 # What an engine that is at fault would give: the rules do not trust the one that there is.

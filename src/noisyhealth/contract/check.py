@@ -13,7 +13,7 @@ from noisyhealth.contract.draw import Levels, OtherDrawError
 from noisyhealth.contract.rules import RULES, Fault
 from noisyhealth.contract.texts import SENTENCE, Text
 from noisyhealth.dataset.design import Design, Disturbance
-from noisyhealth.errors import ConfigError, DataError
+from noisyhealth.errors import DataError
 from noisyhealth.perturbations.engine import OutOfReach
 from noisyhealth.records import Example, Variant
 
@@ -62,11 +62,8 @@ def check(
 ) -> Found:
     """Return what came of every rule but the reach of the levels.
 
-    `config`: the settings that other processes make the perturbation from. Raises ConfigError for one that disturbs
-    nothing.
+    `config`: the settings that other processes make the perturbation from.
     """
-    if disturbance.change is None:
-        raise ConfigError(f"perturb={disturbance.name} disturbs nothing: there is nothing to check")
     faults: list[Fault] = list(rules.of_settings(disturbance))
     changes, whole = 0, []
     for text in texts:

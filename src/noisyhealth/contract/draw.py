@@ -18,7 +18,7 @@ from noisyhealth import settings
 from noisyhealth.contract.texts import Text
 from noisyhealth.dataset import build
 from noisyhealth.dataset.design import Design, Disturbance
-from noisyhealth.errors import DataError
+from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.perturbations.engine import Key, OutOfReach, ranked
 from noisyhealth.records import Example, Variant, Word
 
@@ -43,8 +43,11 @@ for _name in set(dir(Random)) - {"random", "seed"}:
 
 
 def own(design: Design, name: str) -> Disturbance:
-    """Return the disturbance of that name."""
-    return next(one for one in design.disturbances if one.name == name)
+    """Return the disturbance of that name; raises ConfigError for one that changes nothing, as the baseline."""
+    for one in design.disturbances:
+        if one.name == name and one.change is not None:
+            return one
+    raise ConfigError(f"perturb={name} disturbs nothing: there is nothing to check")
 
 
 def levels(text: Text, disturbance: Disturbance) -> Levels:
