@@ -17,8 +17,6 @@ from noisyhealth.dataset import build, export
 from noisyhealth.dataset.table import Build
 from noisyhealth.errors import NoisyHealthError
 
-_CONF = Path(__file__).parents[2] / "conf"
-
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code: 0 done, 2 it cannot be done; `verify` has 1 for a difference."""
@@ -28,6 +26,8 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"unknown option {strange[0]}")
     options.settings += rest  # settings may stand before and after options
     try:
+        if options.config_dir:
+            options.settings.append(settings.search(options.config_dir))
         return int(options.command(options) or 0)
     except (NoisyHealthError, HydraException, OmegaConfBaseException) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -38,6 +38,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m noisyhealth", description="Commands beside run.py and analyze.py.")
     groups = parser.add_subparsers(required=True, metavar="COMMAND")
     _dataset_commands(groups.add_parser("dataset", help="build or export the disturbed dataset"))
+    check = _command(groups, "check", _check, "check that a perturbation keeps to the contract, and print its card")
+    check.add_argument("--markdown", action="store_true", help="print the card as docs/perturbations.md has it")
+    check.add_argument("--speed", type=float, default=1000.0, metavar="N", help="words a second it must reach (1000)")
+    _settings(check, "perturb=..., and as for run.py: task=qa data=files ...")
     verify = _command(groups, "verify", _verify, "check a run, a study or an archive again, from what was kept")
     verify.add_argument("target", metavar="RUN|STUDY|ARCHIVE", help="a run's id, a study's name, or a file of `bundle`")
     verify.add_argument("--trust", action="store_true", help="run code of its author's that an archive's settings name")
@@ -68,6 +72,19 @@ def _command(groups: Any, name: str, command: Callable[[argparse.Namespace], Any
 
 def _settings(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("settings", nargs="*", metavar="SETTING", help=what)
+    command.add_argument(
+        "--config-dir", type=Path, metavar="DIR", help="a folder with settings of your own (docs/extend.md)"
+    )
+
+
+def _check(options: argparse.Namespace) -> int:
+    from noisyhealth.contract import card, command
+
+    found = []
+    for one in command.cards(options.settings, least=options.speed):
+        print(f"## {one.name}\n\n{card.markdown(one)}\n" if options.markdown else card.plain(one), flush=True)
+        found.append(one.found.holds)
+    return 0 if all(found) else 1
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -86,7 +103,7 @@ def _diff(options: argparse.Namespace) -> None:
 
 def _place(study: str, given: Sequence[str]) -> audit.Place:
     """Return where runs are looked for; a study may be named as the target or as a setting."""
-    [cfg] = settings.compose(_CONF, given)
+    [cfg] = settings.compose(settings.CONF, given)
     if study and not audit.is_archive(study) and not any(one.startswith("study=") for one in given):
         cfg.study = study
     return audit.Place.of(cfg)
@@ -109,5 +126,5 @@ def _export(options: argparse.Namespace) -> None:
 
 def _builds(given: Sequence[str]) -> list[Build]:
     """Return the builds that the settings name, one a task."""
-    configured = settings.compose(_CONF, given)
+    configured = settings.compose(settings.CONF, given)
     return [build.load(settings.design(cfg), str(paths.checked_folder("cache", cfg.cache))) for cfg in configured]

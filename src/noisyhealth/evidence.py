@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from noisyhealth import manifest, sealed, version
+from noisyhealth import manifest, own_code, sealed, version
 from noisyhealth.dataset.table import FACTS
+from noisyhealth.models.model import whole_signature
 from noisyhealth.records import Fit, Query, Scores
 from noisyhealth.scoring import Read, Result
 from noisyhealth.settings import Cell
@@ -30,6 +31,7 @@ from noisyhealth.tracking.seal import sealer
 CONFIG, VARIANTS, PREDICTIONS = "config.yaml", "variants.parquet", "predictions.parquet"
 METRICS, MODEL, PROMPT, ENVIRONMENT = "metrics.json", "model.json", "prompt.txt", "environment.json"
 FIT, CURVES = "fit.json", "fit_curves.csv"
+OWN_CODE = "own_code"  # a folder: the user's files that the settings name code of
 
 
 def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Scores, tags: Mapping[str, str]) -> str:
@@ -44,11 +46,15 @@ def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Score
         shown = seal(shown)
     _text(folder / PROMPT, shown)
     _json(folder / FACTS, dict(asked.build.facts))
-    _json(folder / MODEL, {"signature": dict(cell.model.signature()), "shots": list(cell.model.shots())})
+    signature = whole_signature(cell.model, own_code.hashes(cell.resolved["model"]))
+    _json(folder / MODEL, {"signature": signature, "shots": list(cell.model.shots())})
     _json(folder / METRICS, {"metrics": metrics, "tags": dict(tags)})
     _json(folder / ENVIRONMENT, environment())
     if changed := version.uncommitted():
         _text(folder / "uncommitted.diff", changed)
+    for name, text in own_code.sources(cell.resolved).items():
+        (folder / OWN_CODE / name).parent.mkdir(parents=True, exist_ok=True)
+        _text(folder / OWN_CODE / name, text)
     _table(folder / VARIANTS, variants)
     _table(folder / PREDICTIONS, predictions)
     if fit := cell.model.fitted():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from noisyhealth import evidence, fits, scoring, study, version
+from noisyhealth import evidence, fits, own_code, scoring, study, version
 from noisyhealth.calls import EMPTY, ask, journal
 from noisyhealth.errors import StoreError
 from noisyhealth.records import Reply
@@ -87,6 +87,7 @@ def _result(cell: Cell, asked: Asked, budget: Budget, given: Mapping[str, Reply]
 
 def _tags(cell: Cell, asked: Asked, key: str) -> dict[str, str]:
     signature = cell.model.signature()
+    own = own_code.hashes(cell.resolved)
     return {
         **design_tags(cell),
         "model": str(signature["model"]),
@@ -95,6 +96,7 @@ def _tags(cell: Cell, asked: Asked, key: str) -> dict[str, str]:
         "cell_key": key,
         "data_hash": asked.build.hash,
         "code_hash": version.of(),
+        **({"own_code": json.dumps(own)} if own else {}),
         **version.git(),
     }
 
@@ -112,7 +114,7 @@ def design_tags(cell: Cell) -> dict[str, str]:
         "prompt_hash": sha256(json.dumps(cell.resolved["prompt"], sort_keys=True).encode()).hexdigest()[:16],
         "homophones": str(cell.resolved["homophones"]["_target_"]).rpartition(".")[2],
         "headline": cell.task.headline,
-        "scenarios": ",".join(cell.task.scenarios),
+        "scenarios": ",".join(cell.scenarios),
         "labels": json.dumps(list(cell.task.labels), ensure_ascii=False),
         "field": cell.field,
         "keep_text": str(cell.keep_text).lower(),
@@ -124,7 +126,7 @@ def params(cell: Cell) -> dict[str, object]:
     shown = {
         k: v
         for k, v in cell.resolved.items()
-        if k in ("task", "model", "data", "seed", "draw", "repeat", "study", "threads")
+        if k in ("task", "model", "data", "metric", "seed", "draw", "repeat", "study", "threads")
     }
     own = {} if not cell.rate else {"perturb": cell.resolved["perturb"]}
     return {"rate": cell.rate, "level": cell.level, "perturb": cell.perturb, **flat({**shown, **own})}

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from statistics import fmean
 
 from noisyhealth.analysis import impact
+from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.models.model import FREE, Model, Price
-from noisyhealth.records import Answer, Outcome, Reply, Scores
+from noisyhealth.records import Answer, Example, Outcome, Reply, Scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text.flags import FLAGS
@@ -47,7 +49,22 @@ def read(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Read:
     """Return replies to one version of the texts as answers, how right each is, and their scores."""
     answers = tuple(cell.task.read(reply) for reply in replies)
     right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, answers, strict=True))
-    return Read(tuple(replies), answers, right, cell.task.score(asked.examples, answers))
+    return Read(tuple(replies), answers, right, scores(cell, asked.examples, answers))
+
+
+def scores(cell: Cell, examples: Sequence[Example], answers: Sequence[Answer]) -> Scores:
+    """Return the task's scores over the answers, and those of the user's own metrics.
+
+    Raises ConfigError for a metric named as a score of the task is, DataError for one that gives no finite number.
+    """
+    found = dict(cell.task.score(examples, answers))
+    for name, metric in cell.metrics.items():
+        if name in found:
+            raise ConfigError(f"metric.{name}: task={cell.task.name} has a score {name} already; give it another name")
+        found[name] = float(metric(examples, answers))
+        if not isfinite(found[name]):
+            raise DataError(f"metric.{name} gave {found[name]} on {len(answers)} answers: it must be a finite number")
+    return found
 
 
 def metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
@@ -134,7 +151,7 @@ def findings(cell: Cell, result: Result) -> dict[str, str]:
     servers = _servers([*result.clean.replies, *result.disturbed.replies])
     if not cell.rate:
         return servers
-    scores = {name: (result.disturbed.scores[name], result.clean.scores[name]) for name in cell.task.scenarios}
+    scores = {name: (result.disturbed.scores[name], result.clean.scores[name]) for name in cell.scenarios}
     tags = {f"category/{name}": str(impact.category(*pair)) for name, pair in scores.items()}
     head = cell.task.headline
     score, clean = scores[head]

@@ -17,9 +17,10 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError
 
-from noisyhealth import paths
+from noisyhealth import own_code, paths
 from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.errors import ConfigError, NoisyHealthError
+from noisyhealth.metrics.metric import Metric
 from noisyhealth.models.model import Model
 from noisyhealth.sources.source import Source
 from noisyhealth.tasks.task import Task
@@ -27,6 +28,7 @@ from noisyhealth.text.tagger import Tagger
 from noisyhealth.tracking.budget import Budget
 from noisyhealth.tracking.store import Store
 
+CONF = Path(__file__).parents[2] / "conf"
 NONE = "none"
 _CREDENTIALS = (
     "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD for a server, PGPASSWORD or ~/.pgpass for PostgreSQL"
@@ -39,8 +41,8 @@ class Cell:
 
     `rate`: fraction of all words (or of the perturbation's unit), 0 for the baseline, whose level is "none".
     `field`: what is disturbed, the text or the question on it. `keep_text`: whether its run may hold texts.
-    `resolved` is the configuration as plain values, for the record. `ablation`: the settings that tell it from other
-    cells of its sweep, beside the four.
+    `metrics`: the user's own, by name. `resolved` is the configuration as plain values, for the record. `ablation`: the
+    settings that tell it from other cells of its sweep, beside the four.
     """
 
     task: Task
@@ -58,6 +60,7 @@ class Cell:
     cache: str
     store: Store
     resolved: Mapping[str, Any]
+    metrics: Mapping[str, Metric]
     ablation: str = ""
 
     @property
@@ -65,6 +68,11 @@ class Cell:
         """How the cell is called everywhere: "qa · llama(SmolLM2-135M) · redact · high"."""
         parts = [self.task.name, self.model.label, self.perturb, self.level if self.rate else "", self.ablation]
         return " · ".join(part for part in parts if part)
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The scores that each count as a scenario in the analysis: the task's, and all metrics of the user's own."""
+        return (*self.task.scenarios, *self.metrics)
 
 
 def cell(cfg: DictConfig, ablation: str = "") -> Cell:
@@ -90,6 +98,7 @@ def cell(cfg: DictConfig, ablation: str = "") -> Cell:
         cache=str(cfg.cache),
         store=store(cfg),
         resolved=_plain(cfg),
+        metrics=_metrics(cfg),
         ablation=ablation,
     )
 
@@ -105,6 +114,17 @@ def compose(conf: Path, given: Sequence[str]) -> list[DictConfig]:
     [jobs] = BasicSweeper.split_arguments(overrides, None)
     with initialize_config_dir(version_base="1.3", config_dir=str(conf.resolve())):
         return [hydra.compose("config", list(job)) for job in jobs]
+
+
+def search(folder: Path) -> str:
+    """Return the setting that has a folder of the user's searched for choices too, as `--config-dir` of run.py has it.
+
+    Raises ConfigError where it is no folder.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"--config-dir {folder}: no such folder")
+    place = str(folder.resolve()).replace("'", "\\'")
+    return f"hydra.searchpath=['file://{place}']"
 
 
 def store(cfg: DictConfig) -> Store:
@@ -212,14 +232,44 @@ def design(cfg: DictConfig) -> Design:
     )
 
 
+def _metrics(cfg: DictConfig) -> dict[str, Metric]:
+    """Return the user's own metrics by name.
+
+    Raises ConfigError for a file that does not name its metric, and for a name that no score can have.
+    """
+    found = cfg.get("metric") or {}
+    if odd := [name for name, node in found.items() if not str(name).isidentifier() or not _is_target(node)]:
+        raise ConfigError(
+            f"metric.{odd[0]} is no metric: its file must have the metric's name, in letters, digits and _, with its "
+            "settings below it, _target_ among them (docs/extend.md)"
+        )
+    return {str(name): _made(node) for name, node in found.items()}
+
+
+def _is_target(node: Any) -> bool:
+    return isinstance(node, DictConfig) and "_target_" in node
+
+
 def _made(node: Any) -> Any:
-    """Return the object a node of the configuration describes; an error of ours comes as it is, not in Hydra's."""
+    """Return the object a node of the configuration describes; an error of ours comes as it is, not in Hydra's.
+
+    Raises ConfigError for code of the user's that Python does not find.
+    """
     try:
         return instantiate(node, _convert_="all")
     except InstantiationException as error:
         if isinstance(error.__cause__, NoisyHealthError):
             raise error.__cause__ from None
+        if lost := [name for name in sorted(own_code.targets(_resolved(node))) if not own_code.is_there(name)]:
+            raise ConfigError(
+                f"_target_: {lost[0]} is not found: Python looks for files of yours in the folders of PYTHONPATH "
+                f"(export PYTHONPATH=FOLDER, where FOLDER holds {lost[0].partition('.')[0]}.py)"
+            ) from None
         raise
+
+
+def _resolved(node: Any) -> Any:
+    return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from noisyhealth import version
+from noisyhealth import own_code, version
 from noisyhealth.dataset import build as dataset
 from noisyhealth.dataset.design import Design
 from noisyhealth.dataset.table import Build
@@ -62,13 +62,14 @@ def asked(cell: Cell) -> Asked:
     disturbed = tuple(
         cell.task.query(replace(e, **{cell.field: v.text})) for e, v in zip(examples, variants, strict=True)
     )
+    own = own_code.hashes(cell.resolved["model"])
     return Asked(
         examples,
         variants,
         clean,
         disturbed,
-        tuple(reply_key(cell.model, q, cell.repeat) for q in clean),
-        tuple(reply_key(cell.model, q, cell.repeat) for q in disturbed),
+        tuple(reply_key(cell.model, q, cell.repeat, own) for q in clean),
+        tuple(reply_key(cell.model, q, cell.repeat, own) for q in disturbed),
         build,
     )
 
@@ -92,8 +93,8 @@ def _build(design: Design, folder: str) -> Build:
 _builds: dict[str, Build] = {}
 
 
-def key(cell: Cell, asked: Asked, code: str = "") -> str:
-    """Return the hash of all that can change the cell's result; `code`: of other code than this.
+def key(cell: Cell, asked: Asked, code: str = "", own: Mapping[str, str] | None = None) -> str:
+    """Return the hash of all that can change the cell's result; `code`, `own`: hashes of other code than is here.
 
     Of the model: everything that decides its replies, through their keys. Of the rest: the task with its
     scoring, the targets, the perturbation and its level, the seed, and the code.
@@ -109,6 +110,10 @@ def key(cell: Cell, asked: Asked, code: str = "") -> str:
         "seed": cell.seed,
         "code": code or version.of(),
     }
+    if metric := cell.resolved.get("metric"):
+        whole["metric"] = metric
+    if own := own_code.hashes(cell.resolved) if own is None else own:
+        whole["own_code"] = dict(own)
     return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:32]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import subprocess
 from functools import cache
 from hashlib import sha256
@@ -12,6 +11,7 @@ _ROOT = Path(__file__).parent
 # What only reads runs cannot change them: mending a table must not make every cell run again.
 _READERS = (
     *("report/", "audit/", "sweep.py", "before.py", "jobs.py", "show.py", "commands.py", "__main__.py"),
+    *("contract/", "api.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
     *("analysis/inference.py", "analysis/medical.py", "analysis/mixed.py", "tracking/ui.py"),
     *("analysis/p_value.py", "analysis/paired.py", "analysis/trend.py", "analysis/within.py"),
@@ -27,16 +27,6 @@ def of(*parts: str) -> str:
         if parts or (path.suffix == ".py" and not name.startswith(_READERS)):
             digest.update(f"{name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def of_class(kind: type) -> str:
-    """Return the hash of the file that defines a class of the user's; "" for one of this package or built in."""
-    if kind.__module__.partition(".")[0] in ("noisyhealth", "builtins"):
-        return ""
-    try:
-        return sha256(Path(inspect.getfile(kind)).read_bytes()).hexdigest()[:16]
-    except (OSError, TypeError):
-        return kind.__qualname__  # typed at a prompt: there is no file
 
 
 @cache

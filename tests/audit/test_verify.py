@@ -222,3 +222,13 @@ def test_code_that_settings_of_a_stranger_name_is_not_run(run: KeptRun, tmp_path
     assert not mark.exists()
     Verifier(trusted=True).check(signed(run))
     assert mark.exists()
+
+
+@pytest.mark.parametrize("target", ["noisyhealth.version.subprocess.run", "noisyhealth.version._run"])
+def test_code_that_is_only_reached_through_the_package_is_a_stranger_s_too(target: str, run: KeptRun) -> None:
+    config = yaml.safe_load((run.folder / "config.yaml").read_text(encoding="utf-8"))
+    config["task"]["wording"] = {"_target_": target, "_args_": [["touch", "was_here"]]}
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
+    [found] = Verifier(trusted=False).check(signed(run)).findings
+    assert found.verdict is Verdict.UNKNOWN
+    assert f"({target})" in found.what

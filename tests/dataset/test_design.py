@@ -7,10 +7,9 @@ import pytest
 from given import REDACT, design
 from omegaconf import DictConfig
 
-from noisyhealth import settings, version
+from noisyhealth import settings
 from noisyhealth.dataset.design import Disturbance, Split
 from noisyhealth.errors import ConfigError
-from noisyhealth.perturbations.mixture import Mixture
 from noisyhealth.perturbations.redact import Redact
 
 
@@ -112,19 +111,3 @@ def test_the_hash_changes_with_the_tagger(monkeypatch: pytest.MonkeyPatch) -> No
     first = design([], REDACT).hash
     monkeypatch.setattr("noisyhealth.text.tagger.signature", lambda: "another 1.0")
     assert design([], REDACT).hash != first
-
-
-class Mine(Redact):
-    """A perturbation of a user's own, defined in this file."""
-
-
-def test_the_code_of_a_users_own_perturbation_counts_also_inside_a_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    def built(change: Redact) -> str:
-        parts = {"part": Disturbance("part", {}, True, change)}
-        return design([], disturbances=(Disturbance("x", {"low": 0.1}, True, Mixture(parts, {"part": 1.0})),)).hash
-
-    before = built(Mine()), built(Redact())
-    real = version.of_class
-    monkeypatch.setattr(version, "of_class", lambda kind: "changed" if kind is Mine else real(kind))
-    assert built(Mine()) != before[0]
-    assert built(Redact()) == before[1]

@@ -24,6 +24,12 @@ def change(text: str, start: int = 0) -> Change | None:
         ("chest  pain", 0, "chest  pain", "pain  chest"),
         ("chest\u00a0pain", 0, "chest\u00a0pain", "pain\u00a0chest"),
         ("no follow-up planned)", 3, "follow-up planned", "planned follow-up"),
+        (
+            "nai\u0308ve cafe\u0301.",
+            0,
+            "nai\u0308ve cafe\u0301",
+            "cafe\u0301 nai\u0308ve",
+        ),  # an accent goes with its letter
     ],
 )
 def test_a_word_moves_past_the_next_and_all_else_keeps_its_place(
@@ -41,6 +47,7 @@ def test_no_word_moves_past_a_mark_a_line_or_the_end(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["very very", "10 10"])
 def test_two_of_the_same_word_cannot_change_places(text: str) -> None:
+    assert change(text) is None
     assert list(ranked(text, words(text), Order(), Random(0))) == []
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 
-from noisyhealth import experiment, fits, scoring, study, version
+from noisyhealth import experiment, fits, own_code, scoring, study, version
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
 from noisyhealth.evidence import METRICS
@@ -21,9 +21,19 @@ _MEASURED = frozenset({"seconds/total"})  # a clock said it: it follows from not
 
 
 def other_code(run: KeptRun) -> str:
-    """Return what may explain a difference: that the run was made by other code."""
+    """Return what may explain a difference: that the run was made by other code, of this package or its author's."""
     then, now = run.logged.tags.get("code_hash", ""), version.of()
-    return "" if then == now else f" (the run was made by code {then} of noisyhealth, here is {now})"
+    if then != now:
+        return f" (the run was made by code {then} of noisyhealth, here is {now})"
+    own, here = _own(run), own_code.hashes(run.config)
+    changed = [module for module in sorted(own.keys() | here.keys()) if own.get(module) != here.get(module)]
+    return f" (the run was made by another {' and '.join(changed)} than is here)" if changed else ""
+
+
+def _own(run: KeptRun) -> dict[str, str]:
+    """Return the hashes of code of its author's that a run was made by."""
+    found: dict[str, str] = json.loads(run.logged.tags.get("own_code", "{}"))
+    return found
 
 
 def queries(run: KeptRun, cell: Cell, asked: Asked) -> Iterator[Finding]:
@@ -39,7 +49,7 @@ def queries(run: KeptRun, cell: Cell, asked: Asked) -> Iterator[Finding]:
             yield Finding(Verdict.DIFFERENT, f"text {row['id']}: what was put to the model does not hold it")
         if row["reply_key"] != key:
             yield Finding(Verdict.DIFFERENT, f"text {row['id']}: its reply's key is not the hash of what was asked")
-    if (again := study.key(cell, asked, run.logged.tags["code_hash"])) != run.logged.tags["cell_key"]:
+    if (again := study.key(cell, asked, run.logged.tags["code_hash"], _own(run))) != run.logged.tags["cell_key"]:
         yield Finding(
             Verdict.DIFFERENT, f"cell_key is {run.logged.tags['cell_key']}, what it was made of gives {again}"
         )

@@ -20,7 +20,7 @@ def differences(one: KeptRun, other: KeptRun) -> Iterator[tuple[str, list[str]]]
     yield "data", list(_data(one, other))
     yield "prompt", list(_prompt(one, other))
     yield "weights and decoding", list(_values(flat(one.model["signature"]), flat(other.model["signature"])))
-    tags = ("code_hash", "git_commit", "git_dirty")
+    tags = ("code_hash", "own_code", "git_commit", "git_dirty")
     yield "code", list(_values(_chosen(one.logged.tags, tags), _chosen(other.logged.tags, tags)))
     yield "machine and packages", list(_values(_environment(one), _environment(other)))
     yield "answers", list(_answers(one, other))

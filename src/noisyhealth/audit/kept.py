@@ -20,7 +20,7 @@ from noisyhealth.errors import DataError
 from noisyhealth.evidence import CONFIG, CURVES, FIT, METRICS, MODEL, PREDICTIONS, VARIANTS
 from noisyhealth.models.model import key_of
 from noisyhealth.records import Answer, Dose, Edit, Example, Fit, Outcome, Reply, Variant
-from noisyhealth.scoring import Read, Result
+from noisyhealth.scoring import Read, Result, scores
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.tracking.seal import MARK
@@ -173,7 +173,7 @@ def from_values(run: KeptRun, cell: Cell, asked: Asked) -> Result:
 
 def _read(cell: Cell, asked: Asked, given: Sequence[Reply], answers: Sequence[Answer]) -> Read:
     right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, answers, strict=True))
-    return Read(tuple(given), tuple(answers), right, cell.task.score(asked.examples, answers))
+    return Read(tuple(given), tuple(answers), right, scores(cell, asked.examples, answers))
 
 
 def replies(rows: list[Row]) -> Iterator[Reply]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cache
 
+import yaml
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import manifest, scoring
+from noisyhealth import manifest, own_code, scoring, settings
 from noisyhealth.analysis.completeness import FINISHED
 from noisyhealth.audit import checks
 from noisyhealth.audit.finding import Checked, Finding, Verdict
@@ -64,8 +65,8 @@ class Verifier:
         counts["files"] = sum(1 for path in run.folder.iterdir() if path.is_file())
 
     def _content(self, run: KeptRun, counts: dict[str, int]) -> Iterator[Finding]:
-        if not self.trusted and (strange := sorted(_strangers(run.config))):
-            told = f"its settings name code that is not of noisyhealth ({', '.join(strange)}): give --trust to run it"
+        if not self.trusted and (strange := sorted(own_code.targets(run.config) - _packaged())):
+            told = f"its settings name code that noisyhealth's do not ({', '.join(strange)}): give --trust to run it"
             yield Finding(Verdict.UNKNOWN, told)
             return
         cell = run.cell()
@@ -143,13 +144,14 @@ def _broken(run: KeptRun, findings: Sequence[Finding], error: Exception) -> Verd
     return Verdict.DIFFERENT if same_code and not isinstance(error, WeightsError) else Verdict.UNKNOWN
 
 
-def _strangers(node: Any) -> set[str]:
-    """Return the code that settings name and that is not of this package."""
-    if isinstance(node, dict):
-        own = str(node.get("_target_", "noisyhealth."))
-        found = set() if own.startswith("noisyhealth.") else {own}
-        return found.union(*(_strangers(value) for value in node.values()))
-    return set().union(*(_strangers(value) for value in node)) if isinstance(node, list) else set()
+@cache
+def _packaged() -> frozenset[str]:
+    """Return the code that this package's own settings name.
+
+    A name that only begins with "noisyhealth." may lead anywhere, through what a module of the package imports.
+    """
+    files = [file for file in settings.CONF.rglob("*.yaml") if file.parent.name != "launcher"]
+    return frozenset().union(*(own_code.targets(yaml.safe_load(file.read_text("utf-8"))) for file in files))
 
 
 def _told(kept: Variant, drawn: Variant | OutOfReach) -> str:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
-from noisyhealth import version
+from noisyhealth import own_code, version
 from noisyhealth.errors import ConfigError
 from noisyhealth.perturbations.engine import Perturbation, Unit
-from noisyhealth.perturbations.mixture import Mixture
 from noisyhealth.sources.source import Source
 from noisyhealth.text import tagger
 from noisyhealth.text.tagger import Tagger
@@ -102,14 +101,7 @@ class Design:
 
     @cached_property
     def hash(self) -> str:
-        """The hash of the settings, the source's texts, the tagger and the code that builds."""
-        parts = [part for d in self.disturbances for part in _parts(d)]
-        own = [version.of_class(type(part)) for part in (self.source, *parts)]
+        """The hash of the settings, the source's texts, the tagger and the code that builds, the user's own too."""
+        own = own_code.hashes(self.settings)
         whole = [self.settings, self.source.state(self.task), tagger.signature(), version.of(*_CODE), own]
         return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _parts(disturbance: Disturbance) -> list[Perturbation | None]:
-    """Return how a disturbance changes words: its own way, and those of its parts where it is a mixture."""
-    change = disturbance.change
-    return [change, *(part.change for part in change.parts.values())] if isinstance(change, Mixture) else [change]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from json import dumps
+from types import MappingProxyType
 from typing import Protocol
 
 from noisyhealth.records import Fit, Query, Reply, Training
@@ -35,6 +36,7 @@ class Price:
 
 
 FREE = Price(0.0, 0.0)
+PACKAGED: Mapping[str, str] = MappingProxyType({})  # no code of the user's
 
 
 class Model(Protocol):
@@ -86,12 +88,17 @@ class Model(Protocol):
         ...
 
 
-def reply_key(model: Model, query: Query, repeat: int = 0) -> str:
+def reply_key(model: Model, query: Query, repeat: int = 0, own: Mapping[str, str] = PACKAGED) -> str:
     """Return the hash under which a reply is kept: of all that decides it, and of nothing else.
 
-    `repeat` tells the times apart that the same is asked.
+    `repeat` tells the times apart that the same is asked; `own` is as in `whole_signature`.
     """
-    return key_of(model.signature(), model.request(query), repeat)
+    return key_of(whole_signature(model, own), model.request(query), repeat)
+
+
+def whole_signature(model: Model, own: Mapping[str, str] = PACKAGED) -> dict[str, object]:
+    """Return all that decides a reply besides the query; `own`: hashes of the user's code in it, by module."""
+    return {**model.signature(), **({"own_code": dict(own)} if own else {})}
 
 
 def key_of(signature: Mapping[str, object], request: Mapping[str, object], repeat: int = 0) -> str:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from random import Random
+from unicodedata import category
 
 from noisyhealth.perturbations.engine import Change
 from noisyhealth.records import Word
@@ -19,8 +20,13 @@ class Order:
     """
 
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
-        """Return the word and the next exchanged, or None where no word follows behind blanks alone."""
+        """Return the word and the next exchanged, or None where no other word follows behind blanks alone."""
         if (found := _NEXT.match(text, word.end)) is None:
             return None
-        blanks, other = found.groups()
-        return Change(word.start, text[word.start : found.end()], f"{other}{blanks}{word.text}", "move")
+        end = found.end()
+        while end < len(text) and category(text[end]).startswith("M"):
+            end += 1  # an accent that stands for itself goes with its letter
+        blanks, other = found[1], text[found.start(2) : end]
+        if other == word.text:
+            return None
+        return Change(word.start, text[word.start : end], f"{other}{blanks}{word.text}", "move")
