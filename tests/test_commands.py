@@ -85,7 +85,7 @@ def checked(folder: Path) -> Ended:
     ("arguments", "error"),
     [
         (("dataset", "export", "task=qa", "--to", "out"), "DataError: out/qa exists: remove it"),
-        (("dataset", "build", "task=qaa"), "Could not find 'task/qaa'"),
+        (("dataset", "build", "task=qaa"), "there is no task 'qaa', did you mean qa?"),
         (("dataset", "build", "task=qa", "data=files"), "set data.source.paths.qa=FILE"),
         (("dataset", "build", "perturb.unit=letters"), "unit='letters' is none of words, valid_words, chars"),
         (("dataset", "build", "valid_pos=[NOUNS]"), "valid_pos has NOUNS: it may have ADJ"),

@@ -179,8 +179,8 @@ def test_a_secret_in_an_address_reaches_no_file_and_no_screen(
         ),
         (["model=majority", "repeat=0,-1"], "repeat=-1: give a whole number of 0 or more"),
         (["model=majority,gpt", "prompt.format=xml"], "prompt.format='xml' of prompt study: give text or json_schema"),
-        (["model=majority", "level=low,lowest"], "Could not find 'level/lowest'"),
-        (["model=majority", "level=low,mid", "+perturb.foo=1"], "unexpected keyword argument 'foo'"),
+        (["model=majority", "level=low,lowest"], "there is no level 'lowest'. There are high, low, mid"),
+        (["model=majority", "level=low,mid", "+perturb.foo=1"], "perturb.foo=1: Disturbance takes no 'foo'"),
     ],
     ids=[
         "no key",

@@ -1,10 +1,10 @@
-"""The commands beside run.py and analyze.py.
+"""The commands beside run.py and analyze.py: `python -m noisyhealth --help`.
 
+python -m noisyhealth list
+python -m noisyhealth show perturb=typo level=mid --text "I have had a sharp pain in my chest since Monday"
+python -m noisyhealth status STUDY
 python -m noisyhealth dataset build task=sentiment,condition,qa
-python -m noisyhealth dataset export task=qa data=files data.source.paths.qa=notes.jsonl
 python -m noisyhealth verify STUDY
-python -m noisyhealth bundle STUDY
-python -m noisyhealth diff RUN RUN
 """
 
 import sys

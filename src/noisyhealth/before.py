@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
@@ -16,13 +17,13 @@ from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, read_write
 from omegaconf.errors import OmegaConfBaseException
-from tqdm import tqdm
 
-from noisyhealth import calls, evidence, experiment, jobs, plan, settings, show, study
+from noisyhealth import calls, evidence, experiment, jobs, overrides, plan, progress, settings, show, study
 from noisyhealth.errors import BudgetError, ConfigError, JournalError, NoisyHealthError, RefusedError, UnreachableError
 from noisyhealth.models.model import Model
+from noisyhealth.overrides import Line
 from noisyhealth.settings import Cell
-from noisyhealth.study import REUSED, Asked, Ledger, Record
+from noisyhealth.study import PLANNED, REUSED, Asked, Ledger, Record
 from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
 
@@ -49,8 +50,11 @@ class Begun:
     store: Store | None = None
     parent: str = ""
     planned: dict[str, str] = field(default_factory=dict)
+    cells: dict[tuple[str, ...], Cell] = field(default_factory=dict)
     cache: str = ""
     bar: Any = None
+    line: Line = field(default_factory=lambda: Line(()))
+    checked: bool = False
     stop: Exception | None = None
     records: list[Record] = field(default_factory=list)
 
@@ -68,6 +72,7 @@ class Before(Callback):
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Check the one cell."""
         with _stopping():
+            overrides.check(config, jobs.overrides(config))
             todo = _plan([config])
         if not todo:
             raise Stop
@@ -75,6 +80,7 @@ class Before(Callback):
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Check the cells of a sweep; end here when there is nothing left to do."""
         with _stopping():
+            overrides.check(config, jobs.overrides(config))
             _bound(config)
             os.environ[SWEPT] = " ".join(jobs.swept(config))
             known = jobs.of(config)
@@ -99,10 +105,9 @@ def _stopping() -> Iterator[None]:
     except Exception as error:  # Hydra would make it a warning and start the cells
         if not isinstance(error, NoisyHealthError | HydraException | OmegaConfBaseException | OSError):
             traceback.print_exc()  # not one of those that say what to do: a bug, or a user's own part
-        begun.stop = error
+        begun.stop = overrides.explained(error, begun.line)
         raise Stop from None
-    # From here on a user can put nothing right by Hydra's words, and `sweep.main` tells its exceptions.
-    os.environ["HYDRA_FULL_ERROR"] = "1"
+    begun.checked = True
 
 
 def _plan(configs: Sequence[DictConfig]) -> int:
@@ -112,7 +117,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     """
     _prepare(configs)
     cells = [cell_of(config, config.hydra.overrides.task) for config in configs]
-    if configs[0].plan:
+    if settings.switch(configs[0], "plan"):
         _tell_plan(cells)
         return 0
     limited = settings.budget(configs[0], Path()).usd is not None
@@ -133,6 +138,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     done = store.finished(list(keys))
     begun.cache = cells[0].cache
     begun.planned = {key: cell.name for key, cell in keys.items()}
+    begun.cells = {tuple(config.hydra.overrides.task): cell for config, cell in zip(configs, cells, strict=True)}
     os.environ[CELLS] = str(len(keys))
     if len(configs) > 1:
         again = f" ({len(configs) - len(keys)} more jobs name one of them again)" if len(configs) > len(keys) else ""
@@ -151,7 +157,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         left = [pair for key, pair in whole.items() if key not in done]
         _ask_ahead(configs[0], [cell for cell, _ in left], [what for _, what in left])
         _start(store, {"cells": len(keys)}, {"choices": json.dumps(_choices(cells))})
-        begun.bar = tqdm(total=len(keys), unit="cell", disable=None, smoothing=0.1)
+        begun.bar = progress.bar(len(keys), "cell")
     return len(keys) - len(done)
 
 
@@ -177,6 +183,10 @@ def _start(store: Store, settings: Mapping[str, object], tags: Mapping[str, str]
     """Start the sweep's run, which its cells stand under."""
     begun.store = store
     begun.parent = os.environ[PARENT] = store.start(os.environ[NAME], {"kind": "sweep", **tags}, settings)
+    if begun.planned:
+        with TemporaryDirectory() as folder:
+            Path(folder, PLANNED).write_text(json.dumps(list(begun.planned.values()), ensure_ascii=False), "utf-8")
+            store.log(begun.parent, {}, {}, Path(folder))
 
 
 def _open(config: DictConfig) -> bool:
@@ -250,7 +260,12 @@ def _tell_plan(cells: Sequence[Cell]) -> None:
 
 
 def cell_of(config: DictConfig, given: Sequence[str]) -> Cell:
-    """Return the cell of one job of a command; `given`: what was set for it."""
+    """Return the cell of one job of a command, the one that was checked where it was in this process.
+
+    `given`: what was set for it.
+    """
+    if known := begun.cells.pop(tuple(given), None):
+        return known
     return settings.cell(config, jobs.ablation(given, os.environ.get(SWEPT, "").split()))
 
 

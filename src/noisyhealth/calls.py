@@ -9,11 +9,10 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from tqdm import tqdm
-
 from noisyhealth import plan
 from noisyhealth.errors import BudgetError, CallError
 from noisyhealth.models.model import FREE, Model
+from noisyhealth.progress import steps
 from noisyhealth.records import Query, Reply
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
@@ -139,7 +138,7 @@ def _put(parts: _Parts, journal: Journal, budget: Budget) -> _Put:
             under_way.append((model, granted, replied, arriving))
         for model, granted, replied, arriving in under_way:
             signature = model.signature()
-            for reply in tqdm(arriving, model.label, len(granted), leave=False, unit="text", disable=None):
+            for reply in steps(arriving, f"asking {model.label}", len(granted)):
                 replied(reply)
                 request = {"signature": signature, **model.request(granted[reply.id])}
                 writer.put(reply.id, model.label, request, reply)

@@ -13,12 +13,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from noisyhealth import manifest, own_code, sealed, version
-from noisyhealth.dataset.table import FACTS
 from noisyhealth.models.model import whole_signature
 from noisyhealth.records import Fit, Query, Scores
 from noisyhealth.scoring import Read, Result
@@ -36,6 +33,8 @@ OWN_CODE = "own_code"  # a folder: the user's files that the settings name code 
 
 def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Scores, tags: Mapping[str, str]) -> str:
     """Write every artifact of a run into an empty folder, last the manifest of them all, and return its hash."""
+    from noisyhealth.dataset.table import FACTS
+
     _text(folder / CONFIG, yaml.safe_dump(dict(cell.resolved), allow_unicode=True))
     variants, predictions = _variants(asked, cell.field), _predictions(cell, asked, result)
     shown = prompt(cell, asked)
@@ -73,6 +72,9 @@ def _json(path: Path, whole: Mapping[str, Any]) -> None:
 
 
 def _table(path: Path, rows: Iterable[dict[str, object]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     pq.write_table(pa.Table.from_pylist(list(rows)), path, compression="zstd")
 
 

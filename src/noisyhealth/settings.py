@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra import initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import InstantiationException
+from hydra.errors import HydraException, InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import InterpolationKeyError
+from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
-from noisyhealth import own_code, paths
+from noisyhealth import overrides, own_code, paths, targets
+from noisyhealth.configuration import opened
 from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.metrics.metric import Metric
@@ -82,9 +81,11 @@ def cell(cfg: DictConfig, ablation: str = "") -> Cell:
     """
     baseline = cfg.perturb.name == NONE
     rate = _rate(cfg)
+    if not _count(cfg, "threads"):
+        raise ConfigError("threads=0: give at least 1")
     return Cell(
-        task=_made(cfg.task),
-        model=_made(cfg.model),
+        task=_made(cfg.task, "task"),
+        model=_made(cfg.model, "model"),
         perturb=str(cfg.perturb.name),
         level=NONE if baseline else str(cfg.level.name),
         rate=rate,
@@ -94,7 +95,7 @@ def cell(cfg: DictConfig, ablation: str = "") -> Cell:
         design=design(cfg),
         seed=_count(cfg, "seed"),
         repeat=_count(cfg, "repeat"),
-        keep_text=_switch(cfg.tracking, "keep_text"),
+        keep_text=switch(cfg.tracking, "keep_text"),
         cache=str(cfg.cache),
         store=store(cfg),
         resolved=_plain(cfg),
@@ -103,17 +104,21 @@ def cell(cfg: DictConfig, ablation: str = "") -> Cell:
     )
 
 
-def compose(conf: Path, given: Sequence[str]) -> list[DictConfig]:
+def compose(conf: Path, given: Sequence[str], beside: str | None = None) -> list[DictConfig]:
     """Return the configurations that settings of the command line name; commas make several.
 
-    Raises ConfigError where the configuration folder is not there.
+    `beside`: a folder of the user's own groups. Raises ConfigError for a setting that cannot be used, and where a
+    folder is not there.
     """
-    if not conf.is_dir():
-        raise ConfigError(f"{conf}: no configuration there; run this from a checkout installed with `make install`")
-    overrides = OverridesParser.create().parse_overrides(list(given))
-    [jobs] = BasicSweeper.split_arguments(overrides, None)
-    with initialize_config_dir(version_base="1.3", config_dir=str(conf.resolve())):
-        return [hydra.compose("config", list(job)) for job in jobs]
+    try:
+        parsed = overrides.read(given)
+        [jobs] = BasicSweeper.split_arguments(parsed, None)
+        with opened(conf, beside):
+            made = [hydra.compose("config", list(job)) for job in jobs]
+            overrides.check(made[0], parsed)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise overrides.explained(error, overrides.Line(given, several=True, beside=beside), conf) from error
+    return made
 
 
 def search(folder: Path) -> str:
@@ -167,7 +172,7 @@ def _count(cfg: DictConfig, name: str) -> int:
     return given
 
 
-def _switch(cfg: DictConfig, name: str) -> bool:
+def switch(cfg: DictConfig, name: str) -> bool:
     """Return true or false."""
     if not isinstance(given := cfg[name], bool):
         raise ConfigError(f"{name}={given!r} is neither true nor false")
@@ -178,6 +183,7 @@ def _rate(cfg: DictConfig) -> float:
     """Return the cell's rate, checked."""
     if cfg.perturb.name == NONE:
         return 0.0
+    key = f"perturb.levels.{cfg.level.name}" if OmegaConf.is_interpolation(cfg.level, "rate") else "level.rate"
     try:
         rate = float(cfg.level.rate)
     except InterpolationKeyError:
@@ -185,12 +191,10 @@ def _rate(cfg: DictConfig) -> float:
             f"perturb={cfg.perturb.name} has no level {cfg.level.name!r}; it has {', '.join(cfg.perturb.levels)}"
         ) from None
     except (TypeError, ValueError):
-        raise ConfigError(
-            f"level.rate={cfg.level.rate!r} is not a number: give a fraction of all words, as 0.3"
-        ) from None
+        raise ConfigError(f"{key}={cfg.level.rate!r} is not a number: give a fraction of all words, as 0.3") from None
     if not 0 < rate <= 1:
         raise ConfigError(
-            f"level.rate={rate}: give a fraction of all words above 0 and up to 1 (perturb=none is the baseline)"
+            f"{key}={rate}: give a fraction of all words above 0 and up to 1 (perturb=none is the baseline)"
         )
     return rate
 
@@ -204,19 +208,19 @@ def design(cfg: DictConfig) -> Design:
     kept: dict[str, Any] = {name: OmegaConf.to_container(node, resolve=True) for name, node in cfg.keep.items()}
     if cfg.perturb.name != NONE:
         own: Any = OmegaConf.to_container(cfg.perturb, resolve=True)
-        own["levels"] = {**own["levels"], str(cfg.level.name): float(cfg.level.rate)}
+        own["levels"] = {**own["levels"], str(cfg.level.name): _rate(cfg)}
         kept[str(cfg.perturb.name)] = own
-    disturbances: list[Disturbance] = [_made(node) for node in kept.values()]
+    disturbances: list[Disturbance] = [_made(node, f"perturb={name}: perturb") for name, node in kept.items()]
     task = paths.checked_name("task.name", cfg.task.name)
-    split: Split = _made(cfg.data.split)
-    source: Source = _made(cfg.data.source)
+    split: Split = _made(cfg.data.split, "data.split")
+    source: Source = _made(cfg.data.source, "data.source")
     return Design(
         task=task,
         source=source,
         disturbances=tuple(disturbances),
         split=split,
         tagger=Tagger(frozenset(cfg.valid_pos), frozenset(cfg.protect)),
-        seed=int(cfg.seed),
+        seed=_count(cfg, "seed"),
         settings={
             "task": task,
             "source": OmegaConf.to_container(cfg.data, resolve=True),
@@ -243,18 +247,19 @@ def _metrics(cfg: DictConfig) -> dict[str, Metric]:
             f"metric.{odd[0]} is no metric: its file must have the metric's name, in letters, digits and _, with its "
             "settings below it, _target_ among them (docs/extend.md)"
         )
-    return {str(name): _made(node) for name, node in found.items()}
+    return {str(name): _made(node, f"metric.{name}") for name, node in found.items()}
 
 
 def _is_target(node: Any) -> bool:
     return isinstance(node, DictConfig) and "_target_" in node
 
 
-def _made(node: Any) -> Any:
+def _made(node: Any, place: str) -> Any:
     """Return the object a node of the configuration describes; an error of ours comes as it is, not in Hydra's.
 
-    Raises ConfigError for code of the user's that Python does not find.
+    Raises ConfigError for what the object cannot be made with, and for code of the user's that Python does not find.
     """
+    targets.check(_resolved(node), place)
     try:
         return instantiate(node, _convert_="all")
     except InstantiationException as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from noisyhealth.analysis import impact
@@ -22,6 +23,12 @@ def line(record: Record, place: int, cells: int) -> str:
     if record.headline is None:
         return f"{count}{record.status.upper()} {record.error}"
     return count + summary(record.headline) + ("" if record.status == DONE else f"  ({record.status})")
+
+
+def shortened(record: Record, reason: str) -> Record:
+    """Return a record without the error that ended its whole sweep: that is told once, at the end."""
+    told = bool(reason) and record.error.endswith(reason)
+    return replace(record, error=f"{record.error.partition(':')[0]}, which ends the sweep") if told else record
 
 
 def kept(task: str, found: Attrition) -> str:

@@ -9,18 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noisyhealth import own_code, version
-from noisyhealth.dataset import build as dataset
 from noisyhealth.dataset.design import Design
-from noisyhealth.dataset.table import Build
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Dose, Example, Query, Reply, Variant
 from noisyhealth.settings import Cell
 from noisyhealth.tracking.entries import Headline
 
+if TYPE_CHECKING:
+    from noisyhealth.dataset.table import Build
+
 DONE, REUSED, FAILED, KILLED, MISSING = "done", "reused", "failed", "killed", "not run"
+PLANNED = "cells.json"  # of a sweep's run in MLflow: the names of the cells that it set out to run
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,9 @@ def _build(design: Design, folder: str) -> Build:
     """Return the design's build, read once a process."""
     held = f"{folder} {design.task} {design.hash}"
     if held not in _builds:
-        _builds[held] = dataset.load(design, folder)
+        from noisyhealth.dataset import build
+
+        _builds[held] = build.load(design, folder)
     return _builds[held]
 
 

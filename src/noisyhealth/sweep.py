@@ -20,9 +20,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from tqdm import tqdm
 
-from noisyhealth import experiment, fits, settings, show, study
+from noisyhealth import experiment, fits, overrides, settings, show, study, usage
 from noisyhealth.before import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun, cell_of, fix_threads
-from noisyhealth.errors import CallError, StoreError
+from noisyhealth.errors import CallError, NoisyHealthError, StoreError
 from noisyhealth.models.chat import loopback
 from noisyhealth.settings import Cell
 from noisyhealth.study import FAILED, KILLED, MISSING, Ledger, Record
@@ -41,25 +41,25 @@ def main(conf: Path) -> int:
     os.environ[SWEPT] = ""
     os.environ.pop(SEARCH, None)
     os.environ[loopback.OWNER] = str(os.getpid())
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises what it would tell in its own words
     signal.signal(signal.SIGTERM, _interrupt)
     try:
+        begun.line = overrides.Line.of(sys.argv[1:])
+        if begun.line.help:
+            print(usage.run(conf, begun.line.beside))
+            raise Stop
         hydra.main(version_base="1.3", config_path=str(conf.resolve()), config_name="config")(job)()
     except Stop:
         if begun.stop is not None:
-            print(f"{type(begun.stop).__name__}: {begun.stop}", file=sys.stderr)
-            return 2
+            return _refused(begun.stop)
     except KeyboardInterrupt:
         return _interrupted()
-    except Exception as error:  # a launcher gave up, or Hydra could not write its files
-        with _noting():
-            _keep_traceback(Ledger(Path(os.environ[LEDGER])), "the sweep")
-        _close("FAILED")
-        said = str(error).strip().partition("\n")[0]
-        print(f"Stopped: {type(error).__name__}: {said}\n{GO_ON}", file=sys.stderr)
-        return 1
+    except Exception as error:  # the command cannot be read, a launcher gave up, or Hydra could not write its files
+        told = error if begun.checked else overrides.explained(error, begun.line, conf)
+        return _refused(told) if isinstance(told, NoisyHealthError) and not begun.checked else _gave_up(error)
     except SystemExit as stopped:
         if not any(record.status == KILLED for record in _records()):
-            return 0 if stopped.code in (0, None) else 2  # Hydra refused the command and has said why, or gave its help
+            return 0 if stopped.code in (0, None) else 2  # Hydra refused an option and has said why, or gave its help
         return _interrupted()  # Lightning answers Ctrl-C during a fit by leaving the process
     code = study.exit_code(_records())
     if not _close("FAILED" if code else "FINISHED"):
@@ -67,6 +67,20 @@ def main(conf: Path) -> int:
     if reason := Ledger(Path(os.environ[LEDGER])).stopped():
         print(f"Stopped: {reason}", file=sys.stderr)
     return code
+
+
+def _refused(error: Exception) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return 2
+
+
+def _gave_up(error: Exception) -> int:
+    with _noting():
+        _keep_traceback(Ledger(Path(os.environ[LEDGER])), "the sweep")
+    _close("FAILED")
+    said = str(error).strip().partition("\n")[0]
+    print(f"Stopped: {type(error).__name__}: {said}\n{GO_ON}", file=sys.stderr)
+    return 1
 
 
 def _interrupted() -> int:
@@ -114,7 +128,7 @@ def job(cfg: DictConfig) -> float | None:
             else:
                 _keep_traceback(ledger, name)
             ledger.add(record)
-        _tell(record, len(ledger.read()))
+        _tell(show.shortened(record, ledger.stopped()), len(ledger.read()))
         if SEARCH in os.environ:
             raise
         return None
@@ -177,7 +191,8 @@ def _close(status: str) -> bool:
             ended = False
             print(f"The sweep's own run cannot be ended: {error}", file=sys.stderr)
     if len(records := _records()) > 1:
-        show.table(records)
+        stopped = Ledger(Path(os.environ[LEDGER])).stopped()
+        show.table([show.shortened(record, stopped) for record in records])
     if best:
         print(best)
     return ended

@@ -57,7 +57,7 @@ def served(study: Path) -> Iterator[SimpleNamespace]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "noisyhealth.tracking.ui", "--port", str(port)]
+    command = [sys.executable, "-m", "noisyhealth", "ui", "--port", str(port)]
     with (study / "server.log").open("w") as log:
         process = subprocess.Popen(
             command, cwd=study, env=environment(study), stdout=log, stderr=log, start_new_session=True
@@ -121,7 +121,7 @@ def cells(folder: Path) -> list[Any]:
 
 def test_make_ui_starts_what_is_tested_here() -> None:
     recipe = (REPOSITORY / "Makefile").read_text().partition("\nui:")[2].partition("\n\n")[0]
-    assert recipe.splitlines()[1:] == ["\t$(BIN)/python -m noisyhealth.tracking.ui --port $(PORT)"]
+    assert recipe.splitlines()[1:] == ["\t$(BIN)/python -m noisyhealth ui --port $(PORT)"]
 
 
 def test_the_server_listens_on_loopback_alone(served: SimpleNamespace) -> None:
@@ -137,12 +137,12 @@ def test_the_server_refuses_another_host_name(served: SimpleNamespace, host: str
 
 
 def test_without_runs_nothing_is_started_and_the_reader_is_told_what_to_do(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "noisyhealth.tracking.ui"]
+    command = [sys.executable, "-m", "noisyhealth", "ui"]
     ended = subprocess.run(
         command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
-    assert ended.stderr == f"{tmp_path}/mlflow.db: no runs there yet; run a cell first, or `make demo`\n"
+    assert ended.stderr == f"StoreError: {tmp_path}/mlflow.db: no runs there yet; run a cell first, or `make demo`\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
-from tqdm import tqdm
 
 from noisyhealth import manifest, settings
 from noisyhealth.analysis.completeness import FINISHED
@@ -23,6 +22,7 @@ from noisyhealth.audit.finding import Checked, Finding, Verdict, gravest
 from noisyhealth.audit.kept import KeptRun, Logged
 from noisyhealth.audit.verify import Verifier
 from noisyhealth.errors import DataError
+from noisyhealth.progress import steps
 from noisyhealth.report.beside import beside
 from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
@@ -97,7 +97,7 @@ def _verify_bundle(packed: bundle.Bundle, *, trust: bool) -> Verdict:
 
 
 def _checked(verifier: Verifier, runs: Sequence[KeptRun]) -> list[Checked]:
-    return [verifier.check(run) for run in tqdm(runs, "checking runs", unit="run", leave=False, disable=None)]
+    return [verifier.check(run) for run in steps(runs, "checking runs", unit="run")]
 
 
 def _stored(target: str, store: Store, scratch: Path) -> Iterator[KeptRun]:

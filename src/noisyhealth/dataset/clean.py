@@ -7,6 +7,7 @@ from hashlib import blake2b
 
 from noisyhealth.dataset.attrition import Attrition
 from noisyhealth.errors import DataError
+from noisyhealth.progress import steps
 from noisyhealth.records import Example
 from noisyhealth.sources.source import Read, Source
 
@@ -23,10 +24,10 @@ def usable(source: Source, task: str, attrition: Attrition, labels: Collection[s
 
     Raises DataError where an id stands for two texts, or a target is none of the labels.
     """
-    targets = _targets(source, task)
+    targets, rows = _targets(source, task)
     texts: set[bytes] = set()
     ids: set[str] = set()
-    for read in source.read(task):
+    for read in steps(source.read(task), f"disturbing texts of {task}", rows):
         attrition.read += 1
         attrition.repaired.update(read.repairs)
         example = read.example
@@ -52,17 +53,19 @@ def usable(source: Source, task: str, attrition: Attrition, labels: Collection[s
         yield example
 
 
-def _targets(source: Source, task: str) -> dict[bytes, set[str]]:
-    """Map each question on each text that has several targets to them."""
+def _targets(source: Source, task: str) -> tuple[dict[bytes, set[str]], int]:
+    """Map each question on each text that has several targets to them; also return how many rows there are."""
     first: dict[bytes, str] = {}
     several: dict[bytes, set[str]] = {}
+    rows = 0
     for read in source.read(task):
+        rows += 1
         if not read.example.text.strip():
             continue
         key, target = _digest(read.example.text, read.example.question), _target(read)
         if first.setdefault(key, target) != target:
             several.setdefault(key, {first[key]}).add(target)
-    return several
+    return several, rows
 
 
 def _target(read: Read) -> str:

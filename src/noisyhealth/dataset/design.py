@@ -60,8 +60,10 @@ class Disturbance:
         if self.field not in (TEXT, QUESTION):
             raise ConfigError(f"perturb={self.name}: field={self.field!r} is none of {TEXT}, {QUESTION}")
         for level, rate in self.levels.items():
-            if not 0 <= rate <= 1:
-                raise ConfigError(f"perturb={self.name}: levels.{level}={rate}: give a fraction of {self.unit}, 0 to 1")
+            if not isinstance(rate, int | float) or not 0 <= rate <= 1:
+                raise ConfigError(
+                    f"perturb={self.name}: levels.{level}={rate!r}: give a fraction of {self.unit}, 0 to 1"
+                )
 
 
 @dataclass(frozen=True)

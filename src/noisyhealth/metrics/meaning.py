@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from noisyhealth.errors import WeightsError
 from noisyhealth.metrics import pairs
+from noisyhealth.progress import steps
 from noisyhealth.records import Scores
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+_PAIRS = 64  # scored in one go; no score depends on it
 _NAMES = ("bertscore_precision", "bertscore_recall", "bertscore_f1")
 
 
@@ -61,9 +63,13 @@ def _bert_scores(told: Sequence[tuple[str, str]], folder: Path, layers: int) -> 
     model, tokenizer = _load(folder.resolve(), layers)
     idf = dict.fromkeys(range(len(tokenizer)), 1.0) | {tokenizer.cls_token_id: 0.0, tokenizer.sep_token_id: 0.0}
     references, candidates = map(list, zip(*told, strict=True))
-    table = bert_cos_score_idf(model, references, candidates, tokenizer, idf, batch_size=1, device="cpu")
+    found: list[list[float]] = []
+    for at in steps(range(0, len(told), _PAIRS), "scoring by BERTScore", unit="part"):
+        part = slice(at, at + _PAIRS)
+        given = references[part], candidates[part]
+        found += bert_cos_score_idf(model, *given, tokenizer, idf, batch_size=1, device="cpu").tolist()
     # A cosine of a vector with itself is 1.0000001 in 32 bits.
-    return [(min(p, 1.0), min(r, 1.0), min(f, 1.0)) for p, r, f in table.tolist()]
+    return [(min(p, 1.0), min(r, 1.0), min(f, 1.0)) for p, r, f in found]
 
 
 @lru_cache(maxsize=2)

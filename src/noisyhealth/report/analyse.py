@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -10,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig
+from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import manifest, paths, settings, version
+from noisyhealth import manifest, overrides, paths, settings, usage, version
 from noisyhealth.errors import ConfigError, DataError, NoisyHealthError
-from noisyhealth.report import build, files, logged, page, show
 from noisyhealth.report.clock import Clock
 
 if TYPE_CHECKING:
@@ -37,12 +40,32 @@ class Options:
 
 def main(conf: Path) -> int:
     """Analyse what the command line names and return the exit code: 0, or 2 where nothing can be analysed."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises what it would tell in its own words
+    begun = False
+
+    def analysed(cfg: DictConfig) -> None:
+        nonlocal begun
+        begun = True
+        _analyse(cfg)
+
     try:
-        hydra.main(version_base="1.3", config_path=str(conf.resolve()), config_name="analyze")(_analyse)()
+        line = overrides.Line.of(sys.argv[1:])
+        if line.help:
+            print(usage.analyse(conf))
+            return 0
+        hydra.main(version_base="1.3", config_path=str(conf.resolve()), config_name="analyze")(analysed)()
     except _Stopped as stopped:
-        print(f"{type(stopped.args[0]).__name__}: {stopped.args[0]}", file=sys.stderr)
-        return 2
-    return 0
+        told = stopped.args[0]
+    except ConfigError as error:
+        told = error
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        if begun:
+            raise
+        told = overrides.explained(error, line, conf, "analyze")
+    else:
+        return 0
+    print(f"{type(told).__name__}: {told}", file=sys.stderr)
+    return 2
 
 
 class _Stopped(BaseException):
@@ -51,6 +74,7 @@ class _Stopped(BaseException):
 
 def _analyse(cfg: DictConfig) -> None:
     try:
+        overrides.check(cfg, overrides.read(HydraConfig.get().overrides.task))
         allow, log = (_switch(name, cfg[name]) for name in ("allow_incomplete", "log"))
         grid = {str(name): _names(f"grid.{name}", given) for name, given in cfg.grid.items() if given is not None}
         store = settings.store(cfg)  # says first what is wrong with the study, which `out` may be named after
@@ -80,6 +104,8 @@ def analyse(store: Store, options: Options) -> None:
     The folder is touched last, so that a report that cannot be made leaves an earlier one as it was.
     Raises what `build.build` does.
     """
+    from noisyhealth.report import build, files, logged, show
+
     if not store.exists():
         raise DataError(
             f"there is no study {store.study!r} at {store.uri}: run `python run.py study={store.study}` first"
@@ -107,6 +133,8 @@ def analyse(store: Store, options: Options) -> None:
 
 def _page(path: Path, built: Built) -> None:
     """Write the page, with fewer examples where tables and figures leave them less room."""
+    from noisyhealth.report import page
+
     room = _EXAMPLES
     while True:
         page.write(path, built.report, built.examples.items(room))

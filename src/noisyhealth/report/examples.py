@@ -18,6 +18,7 @@ from noisyhealth.analysis.impact import Category
 from noisyhealth.analysis.intervals import Interval
 from noisyhealth.analysis.trend import improvement
 from noisyhealth.errors import DataError
+from noisyhealth.progress import steps
 from noisyhealth.report.answers import PLACE, CellAnswers, Reader
 from noisyhealth.report.beside import Submit
 from noisyhealth.report.kept import Writer
@@ -64,7 +65,6 @@ def read(store: Store, runs: Sequence[Run], folder: Path, submit: Submit, *, see
     Raises StoreError for files that cannot be read, DataError where a run's logged score is not that of its answers.
     """
     import pandas as pd
-    from tqdm import tqdm
 
     changes: list[tuple[Run, dict[str, str], Callable[[], Mapping[str, Change]]]] = []
     flipped: list[dict[str, Any]] = []
@@ -74,7 +74,7 @@ def read(store: Store, runs: Sequence[Run], folder: Path, submit: Submit, *, see
     texts: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
     total = sum(run.data.tags["perturb"] != "none" for run in runs)
     with TemporaryDirectory() as scratch, Writer(folder, SHOWN, warning) as writer:
-        for cell in tqdm(Reader(store, Path(scratch)).cells(runs), "reading answers", total, disable=None, leave=False):
+        for cell in steps(Reader(store, Path(scratch)).cells(runs), "reading answers", total, "cell"):
             pairs = _pairs(cell)
             found = flips(pairs.clean, pairs.disturbed, pairs.clean_right, pairs.disturbed_right)
             given = submit(_resampled, pairs, cell.run.data.tags["scenarios"].split(","), seed)
@@ -86,7 +86,8 @@ def read(store: Store, runs: Sequence[Run], folder: Path, submit: Submit, *, see
             clean.setdefault((weights, task, model), {}).setdefault(tuple(cell.clean.values), []).append(run_id)
             texts.setdefault((weights, task, perturb, level), {}).setdefault((cell.texts.digest,), []).append(run_id)
             writer.add(cell, found)
-        changed = [row for run, place, given in changes for row in _changes(run, place, given())]
+        told = steps(changes, "resampling answers", unit="cell")
+        changed = [row for run, place, given in told for row in _changes(run, place, given())]
     doubts = (*_doubts(clean, "the answers to the clean texts"), *_doubts(texts, "the disturbed texts"))
     clean_answers = pd.DataFrame(list(baselines.values()))
     return Examples(pd.DataFrame(changed), pd.DataFrame(flipped), clean_answers, _items(parts), writer, doubts)

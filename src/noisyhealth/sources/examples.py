@@ -55,7 +55,7 @@ def _read(cells: Mapping[str, str], columns: Columns, repair: Sequence[str], mar
     texts = {**cells, **{role: made.text for role, made in mended.items()}}
     done = {name for made in mended.values() for name in made.repairs}
     repairs = (*marks, *(name for name in REPAIRS if name in done))
-    name = cells["id"] if columns.id else _fingerprint(cells["text"])
+    name = cells["id"] if columns.id else fingerprint(cells["text"])
     if reason := _reason(texts, columns):
         return Read(_known(name, {**texts, "target": cells["target"]}), repairs, reason)
     target = texts["target"] if columns.targets is None else columns.targets[texts["target"]]
@@ -88,7 +88,8 @@ def _reason(texts: Mapping[str, str], columns: Columns) -> str:
     return "has no id" if "id" in texts and not texts["id"].strip() else ""
 
 
-def _fingerprint(text: str) -> str:
+def fingerprint(text: str) -> str:
+    """Return the id of a text that has none of its own."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-import requests
-
 from noisyhealth.errors import UnreachableError
 from noisyhealth.tracking import patience
 
@@ -62,6 +60,8 @@ def ready(uri: str) -> None:
 
 
 def _try(uri: str) -> None:
+    import requests
+
     _, sqlite, path = uri.partition("sqlite:///")
     try:
         if sqlite:

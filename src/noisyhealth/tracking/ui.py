@@ -1,21 +1,20 @@
 """MLflow's pages over the runs of this folder, for this machine alone.
 
-    python -m noisyhealth.tracking.ui --port 5000
-
 They ask for no name and no password, so they listen on 127.0.0.1 and nowhere else.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sqlite3
 import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 from urllib.request import pathname2url
 
+from noisyhealth.errors import StoreError
 from noisyhealth.tracking import view
 
 HOST = "127.0.0.1"
@@ -23,23 +22,20 @@ HOST = "127.0.0.1"
 _LIGHT = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
-def main() -> None:
-    """Say where each study is, and become MLflow's server."""
-    parser = argparse.ArgumentParser(prog="python -m noisyhealth.tracking.ui", description=__doc__)
-    parser.add_argument("--port", type=int, default=5000)
-    parser.add_argument("--store", type=Path, default=Path("mlflow.db"), help="SQLite file of the runs")
-    parser.add_argument("--artifacts", type=Path, default=Path("mlruns"), help="folder of their files")
-    given = parser.parse_args()
-    if not given.store.is_file():
-        parser.exit(2, f"{given.store.resolve()}: no runs there yet; run a cell first, or `make demo`\n")
-    server = f"http://{HOST}:{given.port}"
+def serve(store: Path, artifacts: Path, port: int) -> NoReturn:
+    """Say where each study is, and become MLflow's server.
+
+    `store`: the SQLite file of the runs, `artifacts`: the folder of their files. Raises StoreError where no run is.
+    """
+    if not store.is_file():
+        raise StoreError(f"{store.resolve()}: no runs there yet; run a cell first, or `make demo`")
+    server = f"http://{HOST}:{port}"
     print(f"MLflow's pages, in some seconds on {server}. Cells of")
-    for name, experiment in studies(given.store).items():
+    for name, experiment in studies(store).items():
         print(f"  {name}: {view.address(server, experiment)}")
     sys.stdout.flush()
-    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", HOST, "--port", str(given.port)]
-    command += ["--backend-store-uri", f"sqlite:///{given.store.resolve()}"]
-    command += ["--artifacts-destination", str(given.artifacts)]
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", HOST, "--port", str(port)]
+    command += ["--backend-store-uri", f"sqlite:///{store.resolve()}", "--artifacts-destination", str(artifacts)]
     os.execve(sys.executable, command, {**os.environ, **_LIGHT})
 
 
@@ -48,7 +44,3 @@ def studies(store: Path) -> Mapping[str, str]:
     query = "select name, experiment_id from experiments where lifecycle_stage = 'active' order by creation_time desc"
     with closing(sqlite3.connect(f"file:{pathname2url(str(store.resolve()))}?mode=ro", uri=True)) as db:
         return {str(name): str(one) for name, one in db.execute(query) if name != "Default"}
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,217 @@
+"""What a command line sets: checked before any work, and what is wrong with it told with the nearest match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from rapidfuzz.distance import OSA
+
+from noisyhealth.configuration import CONF, opened
+from noisyhealth.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+# Mappings whose names are the user's own; those inside of a `_target_` are too.
+_FREE = ("hydra", "prices.usd_per_million", "letters.neighbours")
+_LIKE = OSA.normalized_similarity  # an exchange of neighbours counts as one error
+_NEAR = 0.6
+_LIST = "`python -m noisyhealth list` shows what there is"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command line as Hydra reads it.
+
+    `given`: its settings. `several`: commas make several jobs (-m). `beside`: the user's own folder of configuration.
+    `help`: nothing but help is asked for.
+    """
+
+    given: Sequence[str]
+    several: bool = False
+    beside: str | None = None
+    help: bool = False
+
+    @classmethod
+    def of(cls, arguments: Sequence[str]) -> Line:
+        """Return the line of a script that Hydra runs.
+
+        Raises ConfigError for an option that Hydra does not know, and for settings on both sides of an option.
+        """
+        from hydra._internal.utils import get_args_parser
+
+        known, rest = get_args_parser().parse_known_args(list(arguments))
+        for word in rest:
+            if word.startswith("-"):
+                raise ConfigError(
+                    f"there is no option {word}; --help shows those there are, and a setting has no dashes"
+                )
+            raise ConfigError(f"{word} stands behind an option that stands behind settings: put options first, as -m")
+        return cls(known.overrides, known.multirun, known.config_dir, known.help)
+
+
+def read(given: Sequence[str]) -> list[Override]:
+    """Return settings as Hydra understands them; raises its OverrideParseException."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_overrides(list(given))
+
+
+def check(config: DictConfig, given: Sequence[Override]) -> None:
+    """Raise ConfigError for what Hydra takes without a word, and is not meant.
+
+    That is a value that is named twice, a sentence whose comma makes two values of it, and a new setting that nothing
+    reads.
+    """
+    for override in given:
+        if override.is_sweep_override():
+            _distinct(override)
+        if (override.is_add() or override.is_force_add()) and not _is_group(override):
+            _used(config, override)
+
+
+def explained(error: Exception, line: Line, conf: Path = CONF, name: str = "config") -> Exception:
+    """Return what is wrong with a command line in words, for an error of Hydra's; any other error as it is.
+
+    `name` is the primary configuration, in the folder `conf`.
+    """
+    if isinstance(error, OverrideParseException):
+        return ConfigError(
+            f"{error.override!r} cannot be read: give NAME=VALUE, and quote a value that has blanks, commas, brackets, "
+            f"= or quotes: 'NAME=\"VALUE\"' ({_first(error)})"
+        )
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
+        group, _, choice = error.missing_cfg_file.rpartition("/")
+        return ConfigError(f"{group}={choice}: {no_choice(group, choice, sorted(error.options))}")
+    if isinstance(error, OmegaConfBaseException | HydraException | ValueError):
+        try:
+            return ConfigError(_cause(line, conf, name) or _told(error))
+        except ConfigError as found:
+            return found
+    return error
+
+
+def no_choice(group: str, choice: str, options: Sequence[str]) -> str:
+    """Return that a group has no such choice, which is nearest, and which there are.
+
+    >>> no_choice("model", "gtp", ["gpt", "llama"])
+    "there is no model 'gtp', did you mean gpt? There are gpt, llama"
+    """
+    return f"there is no {group} {choice!r}{_meant(nearest(choice, options))} There are {', '.join(options)}"
+
+
+def nearest(word: str, options: Sequence[str]) -> str:
+    """Return the option that a misspelt word is nearest to, "" where none is near.
+
+    A name without its place is near to the same name in any place.
+
+    >>> nearest("hgih", ["low", "high"]), nearest("rate", ["level.rate", "seed"]), nearest("xyz", ["seed"])
+    ('high', 'level.rate', '')
+    """
+    leaf = word.rpartition(".")[2]
+    same = [one for one in options if one.rpartition(".")[2] == leaf]
+    like = {one: max(_LIKE(word, one), _LIKE(leaf, one.rpartition(".")[2]) - 0.2) for one in options}
+    close = [one for one in options if like[one] >= _NEAR]
+    return next(iter([*sorted(same, key=len), *sorted(close, key=lambda one: -like[one])]), "")
+
+
+def _meant(near: str) -> str:
+    return f", did you mean {near}?" if near else "."
+
+
+def _distinct(override: Override) -> None:
+    key, line = override.key_or_group, override.input_line
+    sweep: Any = override.value()
+    values = _values(override)
+    if getattr(sweep, "simple_form", False) and any(isinstance(one, str) and " " in one.strip() for one in sweep.list):
+        raise ConfigError(
+            f"{line}: with -m a comma begins another value, so this would be asked {len(values)} times; quote a value "
+            f"that has a comma: '{key}=\"...\"'"
+        )
+    met: set[object] = set()
+    for value in values:
+        same = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        if same in met:
+            raise ConfigError(f"{line}: {value} stands there twice, and would be the same cell; name every value once")
+        met.add(same)
+
+
+def _is_group(override: Override) -> bool:
+    from hydra.core.global_hydra import GlobalHydra
+
+    loader = GlobalHydra.instance().config_loader()
+    return bool(override.package) or bool(loader.get_group_options(override.key_or_group))
+
+
+def _used(config: DictConfig, override: Override) -> None:
+    """Raise ConfigError for a new setting that nothing reads."""
+    key = override.key_or_group
+    parents = [key[:at] for at, sign in enumerate(key) if sign == "."]
+    made = any(
+        "_target_" in node for place in parents if isinstance(node := OmegaConf.select(config, place), DictConfig)
+    )
+    free = any(f"{key}.".startswith(f"{place}.") for place in _FREE)
+    if made or free or f"${{{key}" in OmegaConf.to_yaml(config):
+        return  # what makes something says itself what it does not take
+    known = [one for one in keys(config) if one != key and not one.startswith(f"{key}.")]
+    raise ConfigError(f"{override.input_line}: nothing reads {key!r}{_meant(nearest(key, known))} Leave it out")
+
+
+def keys(config: DictConfig) -> list[str]:
+    """Return the names of all settings, with those of the groups and mappings that hold them."""
+    return list(_keys(OmegaConf.to_container(config, resolve=False), ""))
+
+
+def _keys(node: Any, place: str) -> Iterator[str]:
+    if isinstance(node, dict):
+        for name, below in node.items():
+            yield f"{place}{name}"
+            yield from _keys(below, f"{place}{name}.")
+
+
+def _cause(line: Line, conf: Path, name: str) -> str:
+    """Return what is wrong with the first of the settings that are, "" where it is not found."""
+    from hydra import compose
+
+    parsed = read(line.given)
+    with opened(conf, line.beside) as loader:
+        options = {one.key_or_group: sorted(loader.get_group_options(one.key_or_group)) for one in parsed}
+        chosen = [one for one in parsed if options[one.key_or_group]]
+        for one in chosen:
+            for value in _values(one):
+                if isinstance(value, int | float | str) and str(value) not in options[one.key_or_group]:
+                    return f"{one.input_line}: {no_choice(one.key_or_group, str(value), options[one.key_or_group])}"
+        usable = [one for one in chosen if not one.is_sweep_override() and not one.package]
+        config = compose(name, [str(one.input_line) for one in usable], return_hydra_config=True)
+    known = keys(config)
+    for one in parsed:
+        if one not in chosen and not one.is_add() and not one.is_force_add() and one.key_or_group not in known:
+            key = one.key_or_group
+            return f"{one.input_line}: there is no setting {key!r}{_meant(nearest(key, known))} {_LIST}"
+        if one.is_sweep_override() and not line.several and not str(config.hydra.mode).endswith("MULTIRUN"):
+            return f"{one.input_line} has several values: add -m to run a cell for each; quote one that has a comma"
+    return ""
+
+
+def _values(override: Override) -> list[Any]:
+    """Return the values of a setting, one or several, without the quotes round them."""
+    value = override.value()
+    listed = getattr(value, "list", [value]) if override.is_sweep_override() else [value]
+    return [getattr(one, "text", one) for one in listed or []]
+
+
+def _first(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _told(error: BaseException) -> str:
+    """Return the error in one sentence, with its cause where that says more."""
+    cause = error.__cause__
+    said = _first(error).removesuffix(", set env var HYDRA_FULL_ERROR=1 to see chained exception.")
+    return f"{said}: {_first(cause)}" if cause and _first(cause) and _first(cause) not in said else said

@@ -1,0 +1,211 @@
+"""A command that cannot be carried out is answered by one readable sentence, exit code 2, and no work."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, Ended, asked, execute
+
+from noisyhealth import commands, sweep
+from noisyhealth.before import Begun, begun
+from noisyhealth.report import analyse
+
+CONF = REPOSITORY / "conf"
+RUN, ANALYSE, ASK = "run.py", "analyze.py", "python -m noisyhealth"
+FILES = {
+    "empty.csv": "",
+    "header.csv": "text,target\n",
+    "other.csv": "message,mood\nI feel well,positive\n",
+    "good.csv": "text,target\nI feel well today,positive\n",
+    "notes.txt": "I feel well",
+}
+OWN = "data=files data.source.paths.sentiment="
+
+# What is given, and what the answer says of it; "·" stands between words of one setting.
+TABLE: list[tuple[str, str, str]] = [
+    # A choice that a group does not have.
+    (
+        RUN,
+        "model=gtp",
+        "model=gtp: there is no model 'gtp', did you mean gpt? There are bluebert, gpt, llama, majority",
+    ),
+    (RUN, "-m model=majority,gtp", "there is no model 'gtp', did you mean gpt?"),
+    (RUN, "level=hgih", "there is no level 'hgih', did you mean high?"),
+    (RUN, "level=1.5", "there is no level '1.5'. There are high, low, mid"),
+    (RUN, "task=sentimant", "did you mean sentiment?"),
+    (RUN, "perturb=tpyo", "did you mean typo?"),
+    (RUN, "weights=studdy", "did you mean study?"),
+    (RUN, "data=fils", "did you mean files?"),
+    (RUN, "prompt=jsno", "did you mean json?"),
+    (RUN, "tracking=lokal", "did you mean local?"),
+    (RUN, "letters=querty", "did you mean qwerty?"),
+    (RUN, "experiment=dmeo", "did you mean demo?"),
+    (RUN, "hydra/launcher=jobib", "did you mean joblib?"),
+    # A setting that there is not.
+    (RUN, "modle=gpt", "modle=gpt: there is no setting 'modle', did you mean model?"),
+    (RUN, "-m modle=gpt,llama", "did you mean model?"),
+    (RUN, "rate=1.5", "there is no setting 'rate', did you mean level.rate?"),
+    (RUN, "model=gpt model.temprature=1", "did you mean model.temperature?"),
+    (RUN, "model=gpt temperature=1", "did you mean model.temperature?"),
+    (RUN, "hydra/luncher=joblib", "hydra/luncher"),
+    (RUN, "+model.foo=1", "model.foo=1: Majority takes no 'foo'; it takes name"),
+    (RUN, "model=gpt +model.concurency=9", "did you mean model.concurrency?"),
+    (RUN, "+modle=gpt", "+modle=gpt: nothing reads 'modle', did you mean model?"),
+    (RUN, "-m +foo=1,2", "nothing reads 'foo'"),
+    (RUN, "+budget.euros=5", "nothing reads 'budget.euros'"),
+    (RUN, "~keep.typos", "keep.typos"),
+    # A value that is of another kind, or out of bounds.
+    (RUN, "level.rate=abc", "level.rate='abc' is not a number: give a fraction of all words, as 0.3"),
+    (
+        RUN,
+        "level.rate=0",
+        "level.rate=0.0: give a fraction of all words above 0 and up to 1 (perturb=none is the baseline)",
+    ),
+    (RUN, "level.rate=1.5", "level.rate=1.5: give a fraction of all words above 0 and up to 1"),
+    (RUN, "perturb.levels.low=abc", "perturb.levels.low='abc' is not a number: give a fraction of all words, as 0.3"),
+    (RUN, "perturb=redact level=low perturb.levels.high=2", "levels.high=2: give a fraction of words, 0 to 1"),
+    (RUN, "perturb.unit=letters", "unit='letters' is none of words, valid_words, chars"),
+    (RUN, "perturb.nested=perhaps", "perturb.nested='perhaps': give true or false"),
+    (RUN, "seed=abc", "seed='abc': give a whole number of 0 or more"),
+    (RUN, "repeat=-1", "repeat=-1: give a whole number of 0 or more"),
+    (RUN, "threads=0", "threads=0: give at least 1"),
+    (RUN, "plan=maybe", "plan='maybe' is neither true nor false"),
+    (RUN, "tracking.keep_text=maybe", "keep_text='maybe' is neither true nor false"),
+    (RUN, "budget.calls=many", "budget.calls='many' is not a number"),
+    (RUN, "data.split.test=0", "data.split.test=0: give at least 1 text"),
+    (RUN, "data.split.test=many", "data.split.test='many': give a whole number"),
+    (RUN, "data.split.prompt=1.5", "data.split.prompt=1.5: give a share between 0 and 1"),
+    (RUN, "model=gpt model.temperature=hot", "model.temperature='hot': give a number"),
+    (RUN, "model=gpt prompt.shots=two", "model.prompt.shots='two': give a whole number"),
+    (RUN, "model=llama prompt.shots=5000", "prompt.shots=5000, but the pool for prompts holds"),
+    (RUN, "valid_pos=[NOUNS]", "valid_pos has NOUNS: it may have ADJ"),
+    (RUN, "protect=[numbers]", "'numbers'"),
+    (RUN, "study=../x", "study='../x' cannot name a folder"),
+    (RUN, "model=gpt weights=study", "OPENAI_API_KEY, which is not set"),
+    # Several values.
+    (RUN, "perturb=typo,redact", "perturb=typo,redact has several values: add -m to run a cell for each"),
+    (RUN, "-m level=low,low", "level=low,low: low stands there twice, and would be the same cell"),
+    (RUN, "-m seed=1,2,1", "seed=1,2,1: 1 stands there twice"),
+    (RUN, "-m model=llama prompt.shots=.5,0.5", "0.5 stands there twice"),
+    (
+        RUN,
+        "-m prompt.system=Read·this,·then·answer",
+        "with -m a comma begins another value, so this would be asked 2 times",
+    ),
+    # What cannot be read at all.
+    (RUN, "seed=[1", "'seed=[1' cannot be read: give NAME=VALUE"),
+    (RUN, "typo", "'typo' cannot be read: give NAME=VALUE"),
+    (RUN, "--modle=gpt", "there is no option --modle"),
+    (RUN, "seed=1 -m level=low", "level=low stands behind an option"),
+    (RUN, "--config-dir absent perturb=mine", "absent"),
+    # Files of the user's.
+    (RUN, "data=files", "set data.source.paths.sentiment=FILE"),
+    (RUN, f"{OWN}absent.csv", "absent.csv"),
+    (RUN, f"{OWN}empty.csv", "empty.csv: the file is empty"),
+    (RUN, f"{OWN}header.csv", "header.csv: the file holds no text that can be used: it has no rows"),
+    (RUN, f"{OWN}other.csv", "other.csv, line 2: no column 'text'; it has message, mood"),
+    (RUN, f"{OWN}good.csv data.source.columns.sentiment.target=label", "no column 'label'; it has text, target"),
+    (RUN, f"{OWN}notes.txt", "notes.txt: cannot read '.txt' files; give CSV"),
+    # The analysis.
+    (ANALYSE, "stduy=demo", "there is no setting 'stduy', did you mean study?"),
+    (ANALYSE, "study=never_run", "there is no study 'never_run'"),
+    (ANALYSE, "tracking=lokal", "did you mean local?"),
+    (ANALYSE, "grid.modle=[gpt]", "did you mean grid.model?"),
+    (ANALYSE, "grid.model=gpt,llama", "grid.model=gpt,llama has several values"),
+    (ANALYSE, "allow_incomplete=maybe", "allow_incomplete='maybe' is neither true nor false"),
+    (ANALYSE, "+foo=1", "nothing reads 'foo'"),
+    (ANALYSE, "--foo", "there is no option --foo"),
+    # The commands.
+    (ASK, "lst", "there is no command 'lst', did you mean list?"),
+    (ASK, "dataset biuld", "did you mean build?"),
+    (ASK, "list taks", "there is no group 'taks', did you mean task?"),
+    (ASK, "list --config-dir absent", "absent: no folder"),
+    (ASK, "list task perturb", "'perturb' is one word too many"),
+    (ASK, "show perturb=tpyo --text pain", "did you mean typo?"),
+    (ASK, "show perturb=typo level=hgih --text pain", "did you mean high?"),
+    (ASK, "show +perturb.foo=1 --text pain", "Disturbance takes no 'foo'"),
+    (ASK, "show perturb=typo --text ·", "holds no words"),
+    (ASK, "show perturb=typo", "the following arguments are required: --text"),
+    (ASK, "plan model=gtp", "did you mean gpt?"),
+    (ASK, "status never_run", "there is no study 'never_run'"),
+    (ASK, "status never_run traking=local", "did you mean tracking?"),
+    (ASK, "verify never_run", "'never_run' is no file, no run's id and no study"),
+    (ASK, "bundle never_run", "no study at"),
+    (ASK, "diff one two", "'one' is no run's id"),
+    (ASK, "dataset build taks=qa", "did you mean task?"),
+    (ASK, "dataset build task=qa level.rate=abc", "level.rate='abc' is not a number"),
+    (ASK, "ui", "no runs there yet"),
+    (ASK, "completion fsh", "there is no command 'fsh'"),
+    (ASK, "verify demo --foo", "unknown option --foo"),
+]
+
+
+@pytest.fixture
+def folder(workspace: Path) -> Iterator[Path]:
+    """A folder with files of a user's, and this process as a new one would be."""
+    for name, content in FILES.items():
+        (workspace / name).write_text(content)
+    before, handler, given = dict(os.environ), signal.getsignal(signal.SIGTERM), sys.argv
+    begun.__dict__.update(Begun().__dict__)
+    yield workspace
+    os.environ.clear()
+    os.environ.update(before)
+    signal.signal(signal.SIGTERM, handler)
+    sys.argv = given
+
+
+def words(given: str) -> list[str]:
+    return [word.replace("·", " ") for word in given.split()]
+
+
+def ends(script: str, arguments: list[str]) -> int:
+    """Carry out a command in this process and return its exit code."""
+    if script == ASK:
+        return commands.main(arguments)
+    sys.argv = [script, *arguments]
+    return sweep.main(CONF) if script == RUN else analyse.main(CONF)
+
+
+def check(code: int | str | None, out: str, err: str, said: str) -> None:
+    assert code == 2, out + err
+    assert said in err
+    assert len(err.strip().splitlines()) == 1, err
+    assert "Traceback" not in out + err
+    assert "HYDRA_FULL_ERROR" not in err
+    assert out == ""
+
+
+@pytest.mark.parametrize(("script", "given", "said"), TABLE, ids=[f"{one[0]} {one[1]}" for one in TABLE])
+def test_wrong_input_is_one_readable_error_and_exit_code_two(
+    folder: Path, capfd: pytest.CaptureFixture[str], script: str, given: str, said: str
+) -> None:
+    # Without weights and in half a second, where the table does not say which model.
+    model = ["model=majority"] if script == RUN and "model=" not in given else []
+    own = ["data.split.test=6"] if script == RUN and "split.test" not in given else []
+    arguments = words(given)
+    try:
+        code: int | str | None = ends(script, [*arguments, *model, *own])
+    except SystemExit as left:
+        code = left.code
+    check(code, *capfd.readouterr(), said)
+    assert {path.name for path in folder.iterdir()} <= {*FILES, "multirun"}, "nothing was begun"
+
+
+@pytest.mark.parametrize(
+    ("script", "given", "said"),
+    [
+        (RUN, "model=gtp", "did you mean gpt?"),
+        (RUN, "-m model=majority level=low,low", "low stands there twice"),
+        (ANALYSE, "stduy=demo", "did you mean study?"),
+        (ASK, "show perturb=tpyo --text pain", "did you mean typo?"),
+    ],
+)
+def test_a_process_of_its_own_answers_the_same(
+    workspace: Path, shared_cache: Path, script: str, given: str, said: str
+) -> None:
+    start: Callable[..., Ended] = asked if script == ASK else execute
+    ended = start(workspace, shared_cache, *([] if script == ASK else [script]), *words(given))
+    check(ended.returncode, ended.stdout, ended.stderr, said)
