@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from noisyhealth import mitigated
 from noisyhealth.audit.checks import other_code
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
+from noisyhealth.audit.redraw import offline
 from noisyhealth.dataset.table import FACTS, Build
 from noisyhealth.errors import DataError
 from noisyhealth.evidence import PREDICTIONS
 from noisyhealth.mitigated import Copies, Mitigated
+from noisyhealth.mitigations.vote import Vote
 from noisyhealth.records import Variant
 from noisyhealth.scoring import Read, Result
 from noisyhealth.settings import Cell
@@ -42,11 +45,18 @@ def copies(run: KeptRun, cell: Cell, asked: Asked, found: Mitigated) -> Iterator
         told = f"what was asked in place of the texts is not made again: they were tagged by {then}, and here is {now}"
         yield Finding(Verdict.UNKNOWN, told)
         return
+    if isinstance(cell.mitigation, Vote):
+        cell = replace(cell, mitigation=replace(cell.mitigation, perturb=offline(cell.mitigation.perturb)))
     versions = [("clean", found.clean, mitigated.undisturbed(cell, asked.examples))]
     if cell.rate:
         versions.append(("disturbed", found.disturbed, list(asked.variants)))
     for version, kept, came in versions:
-        for told in _differences(kept, mitigated.copies(cell, asked.examples, came)):
+        try:
+            again = mitigated.copies(cell, asked.examples, came)
+        except DataError as error:
+            yield Finding(Verdict.UNKNOWN, f"what was asked in place of the texts is not made again: {error}")
+            return
+        for told in _differences(kept, again):
             yield Finding(Verdict.DIFFERENT, f"{version} {told}{other_code(run)}")
 
 
