@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from noisyhealth import version
 from noisyhealth.dataset.table import Build
 from noisyhealth.errors import ConfigError
 from noisyhealth.mitigations.mitigation import Input, Learned
@@ -98,4 +97,4 @@ def key(cell: Cell, found: Mitigated | None) -> dict[str, object]:
     if found is None:
         return {}
     numbers = [dict(found.learned), *(list(one.facts) for one in (found.clean, found.disturbed))]
-    return {"mitigate": [cell.resolved["mitigate"], version.of_class(type(cell.mitigation)), numbers]}
+    return {"mitigate": [cell.resolved["mitigate"], numbers]}

@@ -43,7 +43,8 @@ class Cell:
     `rate`: fraction of all words (or of the perturbation's unit), 0 for the baseline, whose level is "none".
     `field`: what is disturbed, the text or the question on it. `mitigation`: what is done about it, None where nothing
     is. `keep_text`: whether its run may hold texts. `metrics`: the user's own, by name. `resolved` is the configuration
-    as plain values, for the record. `ablation`: the settings that tell it from other cells of its sweep, beside the four.
+    as plain values, for the record. `ablation`: the settings that tell it from other cells of its sweep, beside the
+    four.
     """
 
     task: Task
