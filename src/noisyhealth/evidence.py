@@ -7,17 +7,19 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import distributions
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from noisyhealth import manifest, own_code, sealed, version
+from noisyhealth.mitigated import Copies
 from noisyhealth.models.model import whole_signature
-from noisyhealth.records import Fit, Query, Scores
+from noisyhealth.records import Edit, Fit, Query, Scores
 from noisyhealth.scoring import Read, Result
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
@@ -29,6 +31,8 @@ CONFIG, VARIANTS, PREDICTIONS = "config.yaml", "variants.parquet", "predictions.
 METRICS, MODEL, PROMPT, ENVIRONMENT = "metrics.json", "model.json", "prompt.txt", "environment.json"
 FIT, CURVES = "fit.json", "fit_curves.csv"
 OWN_CODE = "own_code"  # a folder: the user's files that the settings name code of
+# Where something is done about disturbed input: a row a copy that was asked, and what was learned.
+CALLS, LEARNED = "calls.parquet", "learned.json"
 
 
 def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Scores, tags: Mapping[str, str]) -> str:
@@ -37,11 +41,13 @@ def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Score
 
     _text(folder / CONFIG, yaml.safe_dump(dict(cell.resolved), allow_unicode=True))
     variants, predictions = _variants(asked, cell.field), _predictions(cell, asked, result)
+    calls = _calls(cell, asked, result)
     shown = prompt(cell, asked)
     if not cell.keep_text:
         seal = sealer(Path(cell.cache))
         variants = (sealed.variant(row, seal) for row in variants)
         predictions = (sealed.prediction(row, seal, free=not cell.task.labels) for row in predictions)
+        calls = (sealed.call(row, seal, free=not cell.task.labels) for row in calls)
         shown = seal(shown)
     _text(folder / PROMPT, shown)
     _json(folder / FACTS, dict(asked.build.facts))
@@ -56,6 +62,9 @@ def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Score
         _text(folder / OWN_CODE / name, text)
     _table(folder / VARIANTS, variants)
     _table(folder / PREDICTIONS, predictions)
+    if asked.mitigated:
+        _table(folder / CALLS, calls)
+        _json(folder / LEARNED, dict(asked.mitigated.learned))
     if fit := cell.model.fitted():
         write_fit(folder, fit)
     if cell.keep_text:
@@ -131,41 +140,93 @@ def _variants(asked: Asked, field: str) -> Iterator[dict[str, object]]:
             "id": example.id,
             "original": getattr(example, field),
             "disturbed": variant.text,
-            "edits": json.dumps([edit._asdict() for edit in variant.edits], ensure_ascii=False),
+            "edits": _plain(variant.edits),
             "edited_words": len(variant.edits),
             **{f"dose_{name}": value for name, value in asdict(variant.dose).items()},
         }
 
 
-def _predictions(cell: Cell, asked: Asked, result: Result) -> Iterator[dict[str, object]]:
-    """Yield a row for each text that was asked about: the clean ones, then the disturbed ones."""
-    yield from _rows("clean", cell, asked, asked.clean, asked.clean_keys, result.clean)
+def _plain(edits: Iterable[Edit]) -> str:
+    return json.dumps([edit._asdict() for edit in edits], ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class _Version:
+    """One version of the texts: what was asked, under which keys, what came of it; `copies` where copies were asked."""
+
+    name: str
+    queries: tuple[Query, ...]
+    keys: tuple[str, ...]
+    read: Read
+    copies: Copies | None
+
+    @property
+    def came(self) -> tuple[Query, ...]:
+        """The texts as they came in."""
+        return self.copies.came if self.copies else self.queries
+
+
+def _versions(cell: Cell, asked: Asked, result: Result) -> Iterator[_Version]:
+    """Yield the clean and then the disturbed texts."""
+    clean, disturbed = (asked.mitigated.clean, asked.mitigated.disturbed) if asked.mitigated else (None, None)
+    yield _Version("clean", asked.clean, asked.clean_keys, result.clean, clean)
     if cell.rate:
-        yield from _rows("disturbed", cell, asked, asked.disturbed, asked.disturbed_keys, result.disturbed)
+        yield _Version("disturbed", asked.disturbed, asked.disturbed_keys, result.disturbed, disturbed)
 
 
-def _rows(
-    version: str, cell: Cell, asked: Asked, queries: tuple[Query, ...], keys: tuple[str, ...], read: Read
-) -> Iterator[dict[str, object]]:
-    for example, query, key, reply, answer, right in zip(
-        asked.examples, queries, keys, read.replies, read.answers, read.right, strict=True
-    ):
-        yield {
-            "id": example.id,
-            "group": example.group,
-            "version": version,
-            "text": query.text,
-            "question": query.question,
-            "target": example.target,
-            "value": answer.value,
-            "outcome": str(answer.outcome),
-            "right": right,
-            "reply": reply.text,
-            "finish": reply.finish,
-            "prompt_tokens": reply.prompt_tokens,
-            "reply_tokens": reply.reply_tokens,
-            "seconds": reply.seconds,
-            "detail": json.dumps(dict(reply.detail), ensure_ascii=False),
-            "request": json.dumps(dict(cell.model.request(query)), ensure_ascii=False),
-            "reply_key": key,
-        }
+def _predictions(cell: Cell, asked: Asked, result: Result) -> Iterator[dict[str, object]]:
+    """Yield a row for each text, with the reply that counts: the clean ones, then the disturbed ones."""
+    for one in _versions(cell, asked, result):
+        for example, came, at, answer, right in zip(
+            asked.examples, one.came, one.read.chosen, one.read.answers, one.read.right, strict=True
+        ):
+            yield {
+                "id": example.id,
+                "group": example.group,
+                "version": one.name,
+                "text": came.text,
+                "question": came.question,
+                "target": example.target,
+                "value": answer.value,
+                "outcome": str(answer.outcome),
+                "right": right,
+                **_replied(cell, one, at),
+            }
+
+
+def _replied(cell: Cell, one: _Version, at: int) -> dict[str, object]:
+    """Return a reply as it was given, and what was put to the model."""
+    reply = one.read.replies[at]
+    return {
+        "reply": reply.text,
+        "finish": reply.finish,
+        "prompt_tokens": reply.prompt_tokens,
+        "reply_tokens": reply.reply_tokens,
+        "seconds": reply.seconds,
+        "detail": json.dumps(dict(reply.detail), ensure_ascii=False),
+        "request": json.dumps(dict(cell.model.request(one.queries[at])), ensure_ascii=False),
+        "reply_key": one.keys[at],
+    }
+
+
+def _calls(cell: Cell, asked: Asked, result: Result) -> Iterator[dict[str, object]]:
+    """Yield a row for each copy that was asked in place of a text, in the order of the replies."""
+    for one in _versions(cell, asked, result):
+        if one.copies is None:
+            return
+        places, counting = count(), set(one.read.chosen)
+        for copies, facts in zip(one.copies.asked, one.copies.facts, strict=True):
+            for number, copy in enumerate(copies):
+                at = next(places)
+                yield {
+                    "id": copy.id,
+                    "version": one.name,
+                    "copy": number,
+                    "text": copy.text,
+                    "edits": _plain(copy.edits),
+                    "facts": json.dumps(facts),
+                    "counts": at in counting,
+                    "value": one.read.each[at].value,
+                    "outcome": str(one.read.each[at].outcome),
+                    **_replied(cell, one, at),
+                }

@@ -118,6 +118,7 @@ def design_tags(cell: Cell) -> dict[str, str]:
         "labels": json.dumps(list(cell.task.labels), ensure_ascii=False),
         "field": cell.field,
         "keep_text": str(cell.keep_text).lower(),
+        **({"mitigate": cell.mitigation.name} if cell.mitigation else {}),
     }
 
 
@@ -129,6 +130,7 @@ def params(cell: Cell) -> dict[str, object]:
         if k in ("task", "model", "data", "metric", "seed", "draw", "repeat", "study", "threads")
     }
     own = {} if not cell.rate else {"perturb": cell.resolved["perturb"]}
+    own |= {"mitigate": cell.resolved["mitigate"]} if cell.mitigation else {}
     return {"rate": cell.rate, "level": cell.level, "perturb": cell.perturb, **flat({**shown, **own})}
 
 

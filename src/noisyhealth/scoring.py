@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from statistics import fmean
 
 from noisyhealth.analysis import impact
 from noisyhealth.errors import ConfigError, DataError
+from noisyhealth.mitigated import Copies, Mitigated
+from noisyhealth.mitigations.mitigation import Seen
 from noisyhealth.models.model import FREE, Model, Price
 from noisyhealth.records import Answer, Example, Outcome, Reply, Scores
 from noisyhealth.settings import Cell
@@ -22,9 +25,15 @@ from noisyhealth.text.flags import FLAGS
 
 @dataclass(frozen=True)
 class Read:
-    """Replies to one version of the texts, as read: how right each answer is (0 to 1), and all scores."""
+    """Replies to one version of the texts, as read: how right each answer is (0 to 1), and all scores.
+
+    `replies` are all that were asked for, `each` is what was read in each, `chosen` the places in both of those that
+    count: all, but where copies of a text are asked, one of its copies. `answers` and `right` have a place a text.
+    """
 
     replies: tuple[Reply, ...]
+    each: tuple[Answer, ...]
+    chosen: tuple[int, ...]
     answers: tuple[Answer, ...]
     right: tuple[float, ...]
     scores: Scores
@@ -40,16 +49,16 @@ class Result:
 
 def result(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Result:
     """Return replies to the clean and then the disturbed texts, as read."""
-    clean = read(cell, asked, replies[: len(asked.clean)])
+    return judged(cell, asked, replies, [cell.task.read(reply) for reply in replies])
+
+
+def judged(cell: Cell, asked: Asked, replies: Sequence[Reply], answers: Sequence[Answer]) -> Result:
+    """Return what a cell found, from replies and what was read in each."""
+    clean, disturbed = (asked.mitigated.clean, asked.mitigated.disturbed) if asked.mitigated else (None, None)
+    at = len(asked.clean)
+    first = _read(cell, asked, replies[:at], answers[:at], clean)
     # The baseline's texts are the clean ones: scoring them twice would only cost time.
-    return Result(clean, read(cell, asked, replies[len(asked.clean) :]) if cell.rate else clean)
-
-
-def read(cell: Cell, asked: Asked, replies: Sequence[Reply]) -> Read:
-    """Return replies to one version of the texts as answers, how right each is, and their scores."""
-    answers = tuple(cell.task.read(reply) for reply in replies)
-    right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, answers, strict=True))
-    return Read(tuple(replies), answers, right, scores(cell, asked.examples, answers))
+    return Result(first, _read(cell, asked, replies[at:], answers[at:], disturbed) if cell.rate else first)
 
 
 def scores(cell: Cell, examples: Sequence[Example], answers: Sequence[Answer]) -> Scores:
@@ -67,9 +76,34 @@ def scores(cell: Cell, examples: Sequence[Example], answers: Sequence[Answer]) -
     return found
 
 
+def _read(cell: Cell, asked: Asked, replies: Sequence[Reply], answers: Sequence[Answer], copies: Copies | None) -> Read:
+    """Return answers to one version of the texts: which count, how right each of these is, and their scores."""
+    chosen = _chosen(cell, answers, copies) if copies else tuple(range(len(answers)))
+    counted = tuple(answers[at] for at in chosen)
+    right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, counted, strict=True))
+    found = scores(cell, asked.examples, counted)
+    return Read(tuple(replies), tuple(answers), chosen, counted, right, found)
+
+
+def _chosen(cell: Cell, answers: Sequence[Answer], copies: Copies) -> tuple[int, ...]:
+    """Return which answer counts for each text, among those to all copies of all texts."""
+    if cell.mitigation is None:
+        raise AssertionError("copies are made by a mitigation")
+    places, at = [], 0
+    for made in copies.asked:
+        places.append(at + cell.mitigation.choose(answers[at : at + len(made)], partial(_alike, cell)))
+        at += len(made)
+    return tuple(places)
+
+
+def _alike(cell: Cell, one: Answer, other: Answer) -> float:
+    """Return how right one answer would be if the other were the target, 0 to 1: the same label, or ROUGE-L."""
+    return cell.task.right(Example(one.id, "", other.value), one)
+
+
 def metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
     """Return everything that follows from texts and replies: scores, changes, outcomes, dose, tokens, seconds."""
-    costs = _costs(cell.model, result.disturbed.replies)
+    costs = _costs(cell.model, _paid(asked, asked.disturbed_keys, result.disturbed))
     found: Scores = {"n": len(asked.examples), **result.disturbed.scores, **costs, **_reading(result.disturbed)}
     for name, interval in cell.task.intervals(asked.examples, result.disturbed.answers, cell.seed).items():
         found |= {f"ci_low/{name}": interval.low, f"ci_high/{name}": interval.high}
@@ -77,9 +111,34 @@ def metrics(cell: Cell, asked: Asked, result: Result) -> Scores:
     if cell.rate:
         found |= _outcomes(result.clean, "clean_outcome") | _changes(result) | _dose(asked)
         found |= {f"clean/{name}": score for name, score in result.clean.scores.items()}
-        spent = _costs(cell.model, result.clean.replies) | _reading(result.clean)
+        spent = _costs(cell.model, _paid(asked, asked.clean_keys, result.clean)) | _reading(result.clean)
         found |= {f"clean_{name}": cost for name, cost in spent.items()}
-    return found
+    return found | (_mitigated(cell, asked, asked.mitigated, result) if asked.mitigated else {})
+
+
+def _paid(asked: Asked, keys: Sequence[str], read: Read) -> list[Reply]:
+    """Return the replies that were paid for: copies of a text that are the same are one question."""
+    return list(dict(zip(keys, read.replies, strict=True)).values()) if asked.mitigated else list(read.replies)
+
+
+def _mitigated(cell: Cell, asked: Asked, found: Mitigated, result: Result) -> Scores:
+    """Return how many different questions were asked in place of the texts, and the mitigation's own metrics."""
+    if cell.mitigation is None:
+        raise AssertionError("copies are made by a mitigation")
+    disturbed, clean = _seen(found.disturbed, result.disturbed), _seen(found.clean, result.clean)
+    calls: Scores = {"calls": len(set(asked.disturbed_keys))}
+    if cell.rate:
+        calls["clean_calls"] = len(set(asked.clean_keys))
+    return calls | cell.mitigation.measure(disturbed, clean if cell.rate else None, found.learned)
+
+
+def _seen(copies: Copies, read: Read) -> Seen:
+    answers, chosen, at = [], [], 0
+    for made, place in zip(copies.asked, read.chosen, strict=True):
+        answers.append(read.each[at : at + len(made)])
+        chosen.append(place - at)
+        at += len(made)
+    return Seen(copies.facts, tuple(answers), tuple(chosen), read.right)
 
 
 def _costs(model: Model, replies: Sequence[Reply]) -> Scores:
@@ -158,7 +217,7 @@ def findings(cell: Cell, result: Result) -> dict[str, str]:
     relative = impact.change(score, clean)
     shown = "undefined change" if relative is None else f"{relative:+.1%}"
     category = tags[f"category/{head}"]
-    note = f"{head} {clean:.3f} → {score:.3f} ({shown}, **{category}**) on {len(result.clean.replies)} texts"
+    note = f"{head} {clean:.3f} → {score:.3f} ({shown}, **{category}**) on {len(result.clean.answers)} texts"
     return {**servers, **tags, "category": category, "mlflow.note.content": note}
 
 

@@ -26,9 +26,16 @@ def variant(row: Row, seal: Seal) -> dict[str, object]:
     return {**row, "original": seal(str(row["original"])), "disturbed": seal(str(row["disturbed"])), "edits": bare}
 
 
+def call(row: Row, seal: Seal, *, free: bool) -> dict[str, object]:
+    """Return a row of what was asked in place of a text: of each edit stays where it was, not the words."""
+    edits: list[dict[str, Any]] = json.loads(str(row["edits"]))
+    bare = json.dumps([{**edit, "before": "", "after": ""} for edit in edits], ensure_ascii=False)
+    return {**prediction(row, seal, free=free), "edits": bare}
+
+
 def prediction(row: Row, seal: Seal, *, free: bool) -> dict[str, object]:
     """Return a row of answers; `free`: the answers are texts too, and not labels."""
-    names = (*_TEXTS, *(_ANSWERS if free else ()))
+    names = [name for name in (*_TEXTS, *(_ANSWERS if free else ())) if name in row]
     detail = {name: value for name, value in json.loads(str(row["detail"])).items() if name in _DETAILS}
     hidden = {name: seal(str(row[name])) for name in names}
     return {**row, **hidden, "detail": json.dumps(detail, ensure_ascii=False)}

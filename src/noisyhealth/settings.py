@@ -20,6 +20,7 @@ from noisyhealth.configuration import opened
 from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.metrics.metric import Metric
+from noisyhealth.mitigations.mitigation import Mitigation
 from noisyhealth.models.model import Model
 from noisyhealth.sources.source import Source
 from noisyhealth.tasks.task import Task
@@ -39,9 +40,10 @@ class Cell:
     """One task, one model, one perturbation, one level, and all they need.
 
     `rate`: fraction of all words (or of the perturbation's unit), 0 for the baseline, whose level is "none".
-    `field`: what is disturbed, the text or the question on it. `keep_text`: whether its run may hold texts.
-    `metrics`: the user's own, by name. `resolved` is the configuration as plain values, for the record. `ablation`: the
-    settings that tell it from other cells of its sweep, beside the four.
+    `field`: what is disturbed, the text or the question on it. `mitigation`: what is done about it, None where nothing
+    is. `keep_text`: whether its run may hold texts. `metrics`: the user's own, by name. `resolved` is the configuration
+    as plain values, for the record. `ablation`: the settings that tell it from other cells of its sweep, beside the
+    four.
     """
 
     task: Task
@@ -61,11 +63,15 @@ class Cell:
     resolved: Mapping[str, Any]
     metrics: Mapping[str, Metric]
     ablation: str = ""
+    mitigation: Mitigation | None = None
 
     @property
     def name(self) -> str:
         """How the cell is called everywhere: "qa · llama(SmolLM2-135M) · redact · high"."""
-        parts = [self.task.name, self.model.label, self.perturb, self.level if self.rate else "", self.ablation]
+        told = self.ablation.split()
+        own = f"mitigate={self.mitigation.name}" if self.mitigation else ""
+        named = [*told, *([own] if own and own not in told else [])]
+        parts = [self.task.name, self.model.label, self.perturb, self.level if self.rate else "", " ".join(named)]
         return " · ".join(part for part in parts if part)
 
     @property
@@ -101,6 +107,7 @@ def cell(cfg: DictConfig, ablation: str = "") -> Cell:
         resolved=_plain(cfg),
         metrics=_metrics(cfg),
         ablation=ablation,
+        mitigation=_mitigation(cfg),
     )
 
 
@@ -177,6 +184,15 @@ def switch(cfg: DictConfig, name: str) -> bool:
     if not isinstance(given := cfg[name], bool):
         raise ConfigError(f"{name}={given!r} is neither true nor false")
     return given
+
+
+def _mitigation(cfg: DictConfig) -> Mitigation | None:
+    """Return what is done about disturbed input, None where nothing is, as in runs from before there was a choice."""
+    node = cfg.get("mitigate")
+    if node is None or node.get("name") == NONE:
+        return None
+    made: Mitigation = _made(node, "mitigate")
+    return made
 
 
 def _rate(cfg: DictConfig) -> float:

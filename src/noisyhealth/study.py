@@ -6,13 +6,14 @@ import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noisyhealth import own_code, version
+from noisyhealth import mitigated, own_code, version
 from noisyhealth.dataset.design import Design
+from noisyhealth.mitigated import Mitigated
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Dose, Example, Query, Reply, Variant
 from noisyhealth.settings import Cell
@@ -27,7 +28,10 @@ PLANNED = "cells.json"  # of a sweep's run in MLflow: the names of the cells tha
 
 @dataclass(frozen=True)
 class Asked:
-    """What a cell asks: for each test example its clean and its disturbed text, and the keys of the replies."""
+    """What a cell asks: for each test example its clean and its disturbed text, and the keys of the replies.
+
+    With `mitigated`, copies of each text instead, as many as the mitigation makes.
+    """
 
     examples: tuple[Example, ...]
     variants: tuple[Variant, ...]
@@ -36,6 +40,7 @@ class Asked:
     clean_keys: tuple[str, ...]
     disturbed_keys: tuple[str, ...]
     build: Build
+    mitigated: Mitigated | None = None
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,10 @@ def asked(cell: Cell) -> Asked:
     examples = build.test
     variants = _variants(build, cell, examples)
     clean = tuple(cell.task.query(e) for e in examples)
-    # A perturbation names the field of the example that it disturbs.
-    disturbed = tuple(
-        cell.task.query(replace(e, **{cell.field: v.text})) for e, v in zip(examples, variants, strict=True)
-    )
+    disturbed = mitigated.queries(cell, examples, variants)
+    found = mitigated.of(cell, build, variants) if cell.mitigation else None
+    if found:
+        clean, disturbed = (mitigated.copied(cell, examples, copies) for copies in (found.clean, found.disturbed))
     own = own_code.hashes(cell.resolved["model"])
     return Asked(
         examples,
@@ -73,6 +78,7 @@ def asked(cell: Cell) -> Asked:
         tuple(reply_key(cell.model, q, cell.repeat, own) for q in clean),
         tuple(reply_key(cell.model, q, cell.repeat, own) for q in disturbed),
         build,
+        found,
     )
 
 
@@ -113,6 +119,7 @@ def key(cell: Cell, asked: Asked, code: str = "", own: Mapping[str, str] | None 
         "rate": cell.rate,
         "seed": cell.seed,
         "code": code or version.of(),
+        **mitigated.key(cell, asked.mitigated),
     }
     if metric := cell.resolved.get("metric"):
         whole["metric"] = metric

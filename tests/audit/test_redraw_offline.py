@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from noisyhealth.audit.redraw import _offline
+from noisyhealth.audit.redraw import offline
 from noisyhealth.dataset.design import Disturbance
 from noisyhealth.perturbations.homophone import Homophone
 from noisyhealth.perturbations.mixture import Mixture
@@ -16,7 +16,7 @@ def test_a_service_inside_a_mixture_is_not_asked_again(tmp_path: Path) -> None:
     gone = Disturbance("redact", {"low": 0.1}, True, Redact())
     mixed = Mixture({"homophone": heard, "redact": gone}, {"homophone": 1.0, "redact": 1.0})
     for disturbance in (heard, Disturbance("mixture", {"low": 0.1}, True, mixed)):
-        change = _offline(disturbance).change
+        change = offline(disturbance).change
         if isinstance(change, Mixture):
             assert change.parts["redact"] == gone
             change = change.parts["homophone"].change

@@ -93,7 +93,7 @@ def pack(study: str, runs: Iterable[KeptRun], cache: Path, report: Path, scratch
         shutil.copytree(run.folder, folder / RUNS / run.id)
         _json(folder / RUNS / f"{run.id}.json", run.logged.plain())
         if (run.folder / PREDICTIONS).exists():
-            keys |= {row["reply_key"] for row in run.predictions}
+            keys |= {row["reply_key"] for row in run.calls}
         if (run.folder / table.FACTS).exists():
             tables.add(Build(run.folder).facts["table"])
     _journal(folder / JOURNAL, Journal(cache / "journal.sqlite"), keys)

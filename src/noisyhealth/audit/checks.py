@@ -40,9 +40,12 @@ def queries(run: KeptRun, cell: Cell, asked: Asked) -> Iterator[Finding]:
     """Compare what was asked with the texts, and each reply's key with the hash of what was asked."""
     queries = [*asked.clean, *(asked.disturbed if cell.rate else ())]
     keys = [*asked.clean_keys, *(asked.disturbed_keys if cell.rate else ())]
-    for row, query, key in zip(run.predictions, queries, keys, strict=True):
+    found = asked.mitigated
+    came = [*found.clean.came, *(found.disturbed.came if cell.rate else ())] if found else queries
+    for row, query in zip(run.predictions, came, strict=True):
         if (row["text"], row["question"]) != (query.text, query.question):
             yield Finding(Verdict.DIFFERENT, f"text {row['id']}: {row['text']!r} was asked about, not {query.text!r}")
+    for row, query, key in zip(run.calls, queries, keys, strict=True):
         if cell.keep_text and not all(
             part in _strings(json.loads(row["request"])) for part in (query.text, query.question)
         ):

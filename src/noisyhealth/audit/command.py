@@ -20,6 +20,7 @@ from noisyhealth.analysis.completeness import FINISHED
 from noisyhealth.audit import bundle, diff, report
 from noisyhealth.audit.finding import Checked, Finding, Verdict, gravest
 from noisyhealth.audit.kept import KeptRun, Logged
+from noisyhealth.audit.mitigated import built
 from noisyhealth.audit.verify import Verifier
 from noisyhealth.errors import DataError
 from noisyhealth.progress import steps
@@ -71,7 +72,7 @@ def is_archive(target: str) -> bool:
 
 def _verify_stored(target: str, place: Place, scratch: Path) -> Verdict:
     journal = Journal(place.cache / "journal.sqlite")
-    verifier = Verifier(journal.get if journal.path.exists() else None)
+    verifier = Verifier(journal.get if journal.path.exists() else None, builds=built(place.cache / "datasets"))
     runs = list(_stored(target, place.store, scratch / "runs"))
     if _RUN_ID.fullmatch(target) or not (place.report / manifest.NAME).exists():
         return _tell(_checked(verifier, runs))
@@ -92,7 +93,8 @@ def _verify_bundle(packed: bundle.Bundle, *, trust: bool) -> Verdict:
     own = packed.folder / bundle.REPORT
     if own.is_dir():
         findings += report.files(own, runs)
-    checked = _checked(Verifier(packed.replies, trusted=trust), runs)
+    builds = built(packed.folder / bundle.DATASETS)
+    checked = _checked(Verifier(packed.replies, trusted=trust, builds=builds), runs)
     return _tell([Checked("", "the archive", tuple(findings), {}), *checked])
 
 

@@ -66,6 +66,22 @@ def _prompt(one: KeptRun, other: KeptRun) -> Iterator[str]:
         yield f"{one.logged.tags.get('prompt')} → {other.logged.tags.get('prompt')}: its wording differs (settings)"
     if one.model["shots"] != other.model["shots"]:
         yield f"other examples are shown: {', '.join(one.model['shots'])} → {', '.join(other.model['shots'])}"
+    for version in ("clean", "disturbed"):
+        first, second = (_asked(run, version) for run in (one, other))
+        both = [key for key in first if key in second]
+        # Other texts are told under "data": here, what was asked in place of the same.
+        same = [key for key in both if first[key][0] == second[key][0]]
+        if changed := [key for key in same if first[key][1] != second[key][1]]:
+            yield f"{len(changed)} of {len(both)} {version} texts were asked in other words: {_ids(changed)}"
+
+
+def _asked(run: KeptRun, version: str) -> dict[str, tuple[str, list[str]]]:
+    """Return of each text how it came in, and what was asked in its place."""
+    found = {row["id"]: (row["text"], list[str]()) for row in run.predictions if row["version"] == version}
+    for row in run.calls:
+        if row["version"] == version:
+            found[row["id"]][1].append(row["text"])
+    return found
 
 
 def _answers(one: KeptRun, other: KeptRun) -> Iterator[str]:

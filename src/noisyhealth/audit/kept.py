@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,13 +16,14 @@ import pyarrow.parquet as pq
 import yaml
 from omegaconf import OmegaConf
 
-from noisyhealth import settings
+from noisyhealth import mitigated, scoring, settings
 from noisyhealth.dataset.table import Build
 from noisyhealth.errors import DataError
-from noisyhealth.evidence import CONFIG, CURVES, FIT, METRICS, MODEL, PREDICTIONS, VARIANTS
+from noisyhealth.evidence import CALLS, CONFIG, CURVES, FIT, LEARNED, METRICS, MODEL, PREDICTIONS, VARIANTS
+from noisyhealth.mitigated import Copies, Mitigated
 from noisyhealth.models.model import key_of
-from noisyhealth.records import Answer, Dose, Edit, Example, Fit, Outcome, Reply, Variant
-from noisyhealth.scoring import Read, Result, scores
+from noisyhealth.records import Answer, Dose, Edit, Example, Fit, Outcome, Query, Reply, Variant
+from noisyhealth.scoring import Result
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.tracking.seal import MARK
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _DOSE = "dose_"
+_VERSIONS = ("clean", "disturbed")
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,13 @@ class KeptRun:
         return list(pq.read_table(self.folder / PREDICTIONS).to_pylist())
 
     @cached_property
+    def calls(self) -> list[Row]:
+        """A row for each reply: of copies where copies of the texts were asked, else of the texts themselves."""
+        if self.config.get("mitigate", {}).get("name", settings.NONE) == settings.NONE:
+            return self.predictions
+        return list(pq.read_table(self.folder / CALLS).to_pylist())
+
+    @cached_property
     def variants(self) -> list[Row]:
         """A row for each text that was disturbed."""
         return list(pq.read_table(self.folder / VARIANTS).to_pylist())
@@ -123,12 +134,22 @@ class KeptRun:
         )
         variants = tuple(map(_variant, self.variants))
         queries = tuple(map(cell.task.query, examples))
-        disturbed = tuple(
-            cell.task.query(replace(example, **{cell.field: variant.text}))
-            for example, variant in zip(examples, variants, strict=True)
-        )
-        keys, other_keys = (tuple(self._key(row, cell.repeat) for row in rows) for rows in (clean, others))
-        return Asked(examples, variants, queries, disturbed, keys, other_keys, Build(self.folder))
+        disturbed = mitigated.queries(cell, examples, variants)
+        found = self._mitigated(cell, queries, disturbed) if cell.mitigation else None
+        if found:
+            queries, disturbed = (mitigated.copied(cell, examples, copies) for copies in (found.clean, found.disturbed))
+        keys = {name: tuple(self._key(row, cell.repeat) for row in self._version(name)) for name in _VERSIONS}
+        other_keys = keys["disturbed"] if cell.rate else keys["clean"]
+        return Asked(examples, variants, queries, disturbed, keys["clean"], other_keys, Build(self.folder), found)
+
+    def _version(self, name: str) -> list[Row]:
+        return [row for row in self.calls if row["version"] == name]
+
+    def _mitigated(self, cell: Cell, clean: Sequence[Query], disturbed: Sequence[Query]) -> Mitigated:
+        """Return what was asked in place of the texts, which are given as they came in."""
+        first = _copies(self._version("clean"), clean)
+        second = _copies(self._version("disturbed"), disturbed) if cell.rate else first
+        return Mitigated(self._json(LEARNED), first, second)
 
     def _key(self, row: Row, repeat: int) -> str:
         if row["request"].startswith(MARK):
@@ -155,25 +176,30 @@ def _example(row: Row, field: str, original: str) -> Example:
 
 
 def _variant(row: Row) -> Variant:
-    edits = tuple(Edit(**{**edit, "flags": tuple(edit["flags"])}) for edit in json.loads(row["edits"]))
     dose = {name.removeprefix(_DOSE): value for name, value in row.items() if name.startswith(_DOSE)}
-    return Variant(row["id"], row["disturbed"], edits, Dose(**dose))
+    return Variant(row["id"], row["disturbed"], _edits(row), Dose(**dose))
+
+
+def _edits(row: Row) -> tuple[Edit, ...]:
+    return tuple(Edit(**{**edit, "flags": tuple(edit["flags"])}) for edit in json.loads(row["edits"]))
+
+
+def _copies(rows: Sequence[Row], came: Sequence[Query]) -> Copies:
+    """Return what was asked in place of texts, from a row a copy.
+
+    Raises DataError where the rows are not those of the texts in the same order.
+    """
+    groups = [list(group) for _, group in groupby(rows, key=itemgetter("id"))]
+    if [group[0]["id"] for group in groups] != [one.id for one in came]:
+        raise DataError(f"{CALLS} and {PREDICTIONS} are not on the same texts in the same order")
+    asked = tuple(tuple(Variant(row["id"], row["text"], _edits(row), Dose()) for row in group) for group in groups)
+    return Copies(tuple(came), asked, tuple(json.loads(group[0]["facts"]) for group in groups))
 
 
 def from_values(run: KeptRun, cell: Cell, asked: Asked) -> Result:
     """Return what a run found from the answers it kept, where it kept no replies to read again."""
-    answers = [Answer(row["id"], "", row["value"], Outcome(row["outcome"])) for row in run.predictions]
-    given = tuple(replies(run.predictions))
-    clean, others = (
-        _read(cell, asked, given[at : at + len(asked.clean)], answers[at : at + len(asked.clean)])
-        for at in (0, len(asked.clean) if cell.rate else 0)
-    )
-    return Result(clean, others)
-
-
-def _read(cell: Cell, asked: Asked, given: Sequence[Reply], answers: Sequence[Answer]) -> Read:
-    right = tuple(cell.task.right(example, answer) for example, answer in zip(asked.examples, answers, strict=True))
-    return Read(tuple(given), tuple(answers), right, scores(cell, asked.examples, answers))
+    answers = [Answer(row["id"], "", row["value"], Outcome(row["outcome"])) for row in run.calls]
+    return scoring.judged(cell, asked, list(replies(run.calls)), answers)
 
 
 def replies(rows: list[Row]) -> Iterator[Reply]:

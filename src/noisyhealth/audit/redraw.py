@@ -32,7 +32,7 @@ class Redraw:
         Raises DataError where sound-alikes came from a service and the file with its answers is not here.
         """
         design = cell.design
-        [disturbance] = [_offline(one) for one in design.disturbances if one.name == cell.perturb]
+        [disturbance] = [offline(one) for one in design.disturbances if one.name == cell.perturb]
         named = ("perturb", "seed", "draw", "valid_pos", "protect")
         shared = json.dumps([design.task, dict(disturbance.levels), *(cell.resolved[name] for name in named)])
         self._tag(design.tagger, [getattr(example, disturbance.field) for example in examples])
@@ -51,12 +51,12 @@ class Redraw:
         return build.levels(example, words, disturbance, design)
 
 
-def _offline(disturbance: Disturbance) -> Disturbance:
+def offline(disturbance: Disturbance) -> Disturbance:
     """Return the disturbance without the service it may ask, whose kept answers are all that counts."""
     change = disturbance.change
     if isinstance(change, Homophone) and isinstance(change.sounds, Datamuse):
         return replace(disturbance, change=replace(change, sounds=replace(change.sounds, url="")))
     if isinstance(change, Mixture):
-        parts = {name: _offline(part) if isinstance(part, Disturbance) else part for name, part in change.parts.items()}
+        parts = {name: offline(part) if isinstance(part, Disturbance) else part for name, part in change.parts.items()}
         return replace(disturbance, change=replace(change, parts=parts))
     return disturbance

@@ -12,9 +12,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from noisyhealth import manifest, own_code, scoring, settings
 from noisyhealth.analysis.completeness import FINISHED
-from noisyhealth.audit import checks
+from noisyhealth.audit import checks, mitigated
 from noisyhealth.audit.finding import Checked, Finding, Verdict
 from noisyhealth.audit.kept import KeptRun, from_values, replies
+from noisyhealth.audit.mitigated import Builds
 from noisyhealth.audit.redraw import Redraw
 from noisyhealth.errors import DataError, NoisyHealthError, WeightsError
 from noisyhealth.perturbations.engine import OutOfReach, replay
@@ -29,12 +30,13 @@ from noisyhealth.text import tagger
 class Verifier:
     """Checks runs one after the other; what they share is made once.
 
-    `journal` returns the kept replies among some keys; None where there is no journal here.
+    `journal` returns the kept replies among some keys, `builds` the dataset of a run; None where there is none here.
     `trusted`: whether a configuration may name code that is not of this package, which is then run.
     """
 
     journal: Callable[[Sequence[str]], Mapping[str, Reply]] | None = None
     trusted: bool = True
+    builds: Builds | None = None
     redraw: Redraw = field(default_factory=Redraw)
 
     def check(self, run: KeptRun) -> Checked:
@@ -78,9 +80,13 @@ class Verifier:
         yield from self._texts(run, cell, asked)
         yield from checks.queries(run, cell, asked)
         yield from self._replies(run, counts)
-        given = tuple(replies(run.predictions))
+        given = tuple(replies(run.calls))
         result = scoring.result(cell, asked, given)
         counts["replies"] = len(given)
+        if asked.mitigated:
+            yield from mitigated.copies(run, cell, asked, asked.mitigated)
+            yield from mitigated.learned(run, cell, asked, asked.mitigated, self.builds)
+            yield from mitigated.counted(run, cell, result)
         yield from checks.answers(run, cell, result)
         yield from checks.numbers(run, cell, asked, result, counts)
         yield from checks.logged(run, cell)
@@ -91,6 +97,9 @@ class Verifier:
         yield from checks.queries(run, cell, asked)
         if cell.task.labels:
             result = from_values(run, cell, asked)
+            if asked.mitigated:
+                yield from mitigated.learned(run, cell, asked, asked.mitigated, self.builds)
+                yield from mitigated.counted(run, cell, result)
             yield from checks.answers(run, cell, result)
             yield from checks.numbers(run, cell, asked, result, counts)
         yield from checks.logged(run, cell)
@@ -127,7 +136,7 @@ class Verifier:
         """Compare each reply with the journal's, where one is here; it keeps no empty ones."""
         if self.journal is None:
             return
-        given = {row["reply_key"]: reply for row, reply in zip(run.predictions, replies(run.predictions), strict=True)}
+        given = {row["reply_key"]: reply for row, reply in zip(run.calls, replies(run.calls), strict=True)}
         known = self.journal(list(given))
         counts["replies in the journal"] = len(known)
         for key, reply in known.items():

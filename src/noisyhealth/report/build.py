@@ -15,7 +15,7 @@ from noisyhealth.errors import DataError
 from noisyhealth.report import examples, files, runs
 from noisyhealth.report.beside import Submit, beside
 from noisyhealth.report.outline import Report, Section
-from noisyhealth.report.sections import basis, dimensions, medical, robustness
+from noisyhealth.report.sections import basis, dimensions, medical, mitigations, robustness
 from noisyhealth.report.summary import summary
 
 if TYPE_CHECKING:
@@ -122,6 +122,8 @@ def _sections(
         yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines)
         yield dimensions.section(weights, own, trends[weights](), headlines)
         yield medical.section(weights, part.items, models[weights]())
+    if own_metrics := mitigations.section(chosen.runs):
+        yield own_metrics
     yield basis.section(runs.listed(chosen.runs), _problems(listed), chosen.left_out)
 
 

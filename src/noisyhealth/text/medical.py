@@ -101,12 +101,12 @@ class MedicalTerms:
         kinds = _KINDS.get(tag, "")
         if not kinds or len(word) < 2:
             return False
-        known = {kind for form in _forms(word) for kind in self.terms.get(form, "")}
+        known = {kind for form in forms(word) for kind in self.terms.get(form, "")}
         return bool(known.intersection(kinds)) or word in self.drugs or has_affix(word)
 
     def _is_phrase(self, words: Sequence[str]) -> bool:
         *head, last = words
-        return any(" ".join((*head, form)) in self.terms for form in _forms(last))
+        return any(" ".join((*head, form)) in self.terms for form in forms(last))
 
 
 def has_affix(word: str) -> bool:
@@ -121,7 +121,7 @@ def has_affix(word: str) -> bool:
     return _AFFIX.fullmatch(word) is not None
 
 
-def _forms(word: str) -> Iterator[str]:
+def forms(word: str) -> Iterator[str]:
     """Yield the dictionary forms that a word can be an inflection of, itself first."""
     yield word
     for ending, plain in _ENDINGS:

@@ -1,0 +1,1 @@
+"""What can be done about disturbed input, one file a mitigation."""
