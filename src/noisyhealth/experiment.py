@@ -118,6 +118,7 @@ def design_tags(cell: Cell) -> dict[str, str]:
         "labels": json.dumps(list(cell.task.labels), ensure_ascii=False),
         "field": cell.field,
         "keep_text": str(cell.keep_text).lower(),
+        **({"factors": json.dumps(dict(cell.factors), sort_keys=True, ensure_ascii=False)} if cell.factors else {}),
     }
 
 
