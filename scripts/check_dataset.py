@@ -39,6 +39,7 @@ AGREE = Fraction(99, 100)  # share of texts whose words two independent counts m
 CLOSE = 1e-9
 KINDS = ("typo", "homophone", "redact", "abbreviation", "order", "ocr", "dictation", "plain", "mixture")
 UNITS = ("words", "valid_words", "chars")
+WORDS = ("all", "medical", "others")
 FIELDS = ("text", "question")
 POS = frozenset(("ADJ", "ADV", "VERB", "NOUN", "PROPN", "AUX"))
 SPLITS = {"split": ("prompt", "validation", "test"), "encoder_split": ("train", "validation", "test")}
@@ -133,6 +134,7 @@ class Level:
     unit: str
     source: str
     nested: bool
+    words: str = "all"
 
     @cached_property
     def kind(self) -> str:
@@ -564,6 +566,12 @@ def dose_part(variant: Variant, part: str) -> list[str]:
     return [] if abs(stored - own) <= CLOSE else [f"{part} {stored}, own {own} = {whole}/{of}"]
 
 
+def words_asked_for(variant: Variant) -> list[str] | None:
+    """Find medical words where only others were to be edited, and the reverse."""
+    asked = variant.level.words
+    return None if asked == "all" else _each(variant, lambda edit: edit.medical == (asked == "medical"))
+
+
 def _each(variant: Variant, holds: Callable[[Edit], bool]) -> list[str] | None:
     """Return the edits for which the rule does not hold; None where there are no edits."""
     return [str(edit) for edit in variant.edits if not holds(edit)] if variant.edits else None
@@ -581,6 +589,7 @@ RULES: tuple[tuple[str, str, Rule], ...] = (
     ("word numbers follow the text", "", word_number_known),
     ("pos is a content word's", "", pos_allowed),
     *((f"untouched: {kind}", "", partial(untouched, kind=kind)) for kind in PROTECTED),
+    ("only medical words, or only others", "", words_asked_for),
     ("typo: distance fits the word", "typo", typo_distance),
     ("typo: something is left", "typo", not_empty),
     ("typo: capitals kept", "typo", case_kept),
@@ -722,7 +731,15 @@ def read_levels(schema: pa.Schema) -> list[Level]:
     try:
         told = json.loads((schema.metadata or {})[METADATA], parse_float=Fraction)["perturbations"]
         return [
-            Level(f"{name}_{level}", name, Fraction(rate), asked["unit"], asked.get("field", "text"), asked["nested"])
+            Level(
+                f"{name}_{level}",
+                name,
+                Fraction(rate),
+                asked["unit"],
+                asked.get("field", "text"),
+                asked["nested"],
+                asked.get("words", "all"),
+            )
             for name, asked in told.items()
             for level, rate in asked["levels"].items()
         ]
@@ -760,9 +777,10 @@ def check_columns(audit: Audit, schema: pa.Schema, rows: int) -> None:
     wanted["target"] = lambda kind: True
     for level in audit.levels:
         wanted |= {level.column: _is_text, f"{level.column}_edits": _is_edits, f"{level.column}_dose": _is_dose}
-        known = level.kind and level.unit in UNITS and level.source in FIELDS
+        known = level.kind and level.unit in UNITS and level.source in FIELDS and level.words in WORDS
         if not known:
-            check.fault(level.column, f"no rules for {level.perturbation!r}, {level.unit!r}, {level.source!r}")
+            asked = (level.perturbation, level.unit, level.source, level.words)
+            check.fault(level.column, f"no rules for {', '.join(map(repr, asked))}")
     for column, fits in wanted.items():
         if column not in schema.names:
             check.fault(column, "is missing")

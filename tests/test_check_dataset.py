@@ -163,6 +163,21 @@ def test_a_right_table_has_no_fault(tmp_path, capsys):
     assert "number of edits is the quota: 3 texts, 32 edits, 0 faults" in report
 
 
+@pytest.mark.parametrize(("words", "ill"), [("medical", False), ("others", True)])
+def test_an_edit_of_a_word_that_was_not_asked_for_is_a_fault(tmp_path, capsys, words, ill):
+    rows, asked = right_rows(), {**ASKED, "typo": ASKED["typo"] | {"words": words}}
+    for row in rows:
+        for level in ("low", "high"):
+            for each in row[f"typo_{level}_edits"]:
+                each["medical"] = words == "medical"
+            row[f"typo_{level}_dose"]["medical"] = float(words == "medical")
+    assert run(write(tmp_path / "right.parquet", rows, asked), capsys)[:2] == (0, set())
+    rows[0]["typo_high_edits"][0]["medical"] = ill
+    code, faults, _ = run(write(tmp_path / "wrong.parquet", rows, asked), capsys)
+    assert (code, faults) == (1, {"only medical words, or only others", "dose medical", "levels nest"} & faults)
+    assert "only medical words, or only others" in faults
+
+
 def edit(row, column, at=0, **values):
     row[f"{column}_edits"][at] |= values
 

@@ -61,3 +61,26 @@ def test_a_form_of_two_labels_is_turned_down() -> None:
 def test_forms_of_what_is_no_label_do_nothing() -> None:
     mine = Classification("mine", ("yes", "no"), WORDING, {"positive": ["good"]})
     assert (mine.read(reply("good")).outcome, mine.read(reply("Answer: yes")).value) == (Outcome.UNPARSED, "yes")
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "said"),
+    [
+        ("sentiment", "given", "How does the writer feel, positive or negative?"),
+        ("sentiment", "reversed", "How does the writer feel, negative or positive?"),
+        ("condition", "given", "Which condition is the abstract about: neoplasm, digestive or cardiovascular?"),
+        ("condition", "reversed", "Which condition is the abstract about: cardiovascular, digestive or neoplasm?"),
+    ],
+)
+def test_the_instruction_names_the_labels_in_their_order_and_tables_keep_theirs(
+    name: str, order: str, said: str
+) -> None:
+    asked = task(name, f"task.label_order={order}")
+    assert asked.wording.instruction == said
+    assert asked.labels == task(name).labels
+
+
+def test_an_instruction_that_names_the_labels_itself_cannot_have_them_reversed() -> None:
+    assert Classification("own", ("a", "b"), Wording("", "a or b?", "")).wording.instruction == "a or b?"
+    with pytest.raises(ConfigError, match=r"its instruction 'a or b\?' names the labels itself: say \{labels\}"):
+        Classification("own", ("a", "b"), Wording("", "a or b?", ""), label_order="reversed")

@@ -168,13 +168,17 @@ def _bury(store: Store) -> None:
 
 
 def _choices(cells: Sequence[Cell]) -> dict[str, list[str]]:
-    """Return what a sweep set out to run, so that an analysis knows what it lacks when the sweep never got there."""
+    """Return what a sweep set out to run, so that an analysis knows what it lacks when the sweep never got there.
+
+    Of each of the four, of the weights and of every factor its values, in the order in which they were given.
+    """
     listed = {
         "weights": [cell.weights for cell in cells],
         "task": [cell.task.name for cell in cells],
         "model": [str(cell.model.signature()["model"]) for cell in cells],
         "perturb": [cell.perturb for cell in cells],
         "level": [cell.level for cell in cells if cell.rate] or ["none"],
+        **{name: [dict(cell.factors)[name] for cell in cells] for name, _ in cells[0].factors},
     }
     return {name: list(dict.fromkeys(values)) for name, values in listed.items()}
 
@@ -266,7 +270,10 @@ def cell_of(config: DictConfig, given: Sequence[str]) -> Cell:
     """
     if known := begun.cells.pop(tuple(given), None):
         return known
-    return settings.cell(config, jobs.ablation(given, os.environ.get(SWEPT, "").split()))
+    swept = os.environ.get(SWEPT, "").split()
+    # What a search tries is no ablation: its settings are drawn, and no value is met by every cell.
+    factors = settings.NO_FACTORS if SEARCH in os.environ else jobs.factors(given, swept)
+    return settings.cell(config, jobs.ablation(given, swept), factors)
 
 
 def _prepare(configs: Sequence[DictConfig]) -> None:

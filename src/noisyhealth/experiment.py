@@ -119,6 +119,7 @@ def design_tags(cell: Cell) -> dict[str, str]:
         "field": cell.field,
         "keep_text": str(cell.keep_text).lower(),
         **({"mitigate": cell.mitigation.name} if cell.mitigation else {}),
+        **({"factors": json.dumps(dict(cell.factors), sort_keys=True, ensure_ascii=False)} if cell.factors else {}),
     }
 
 

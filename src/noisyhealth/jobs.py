@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from hydra.core.global_hydra import GlobalHydra
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader
     from hydra.core.override_parser.types import Override
 
-FACTORS = ("task", "model", "perturb", "level")
+DIMENSIONS = ("task", "model", "perturb", "level")
+# These tell cells apart by themselves, or say where their runs go, and need no factor.
+_NO_FACTOR = ("weights", "study")
 
 
 def of(config: DictConfig) -> list[DictConfig] | None:
@@ -73,8 +75,8 @@ def chosen(config: DictConfig) -> list[str]:
 
 
 def swept(config: DictConfig) -> list[str]:
-    """Return these settings without the study's four factors, whose choices stand in every cell's name."""
-    return [key for key in chosen(config) if key not in FACTORS]
+    """Return these settings without the study's four dimensions, whose choices stand in every cell's name."""
+    return [key for key in chosen(config) if key not in DIMENSIONS]
 
 
 def ablation(given: Sequence[str], keys: Sequence[str]) -> str:
@@ -86,10 +88,45 @@ def ablation(given: Sequence[str], keys: Sequence[str]) -> str:
     return " ".join(item.removeprefix("model.") for item in given if item.partition("=")[0].lstrip("+") in keys)
 
 
+def factors(given: Sequence[str], keys: Sequence[str]) -> dict[str, str]:
+    """Return the factors of an ablation at which a job stands: which of these settings it was given, as text.
+
+    Numbers that are equal have one text. A group's choice stands under the group.
+
+    >>> factors(["model=llama", "prompt.shots=5", "model.temperature=1e0", "seed=1"], ["model.temperature", "seed"])
+    {'model.temperature': '1', 'seed': '1'}
+    >>> factors(["weights=study", "+perturb.mask='a, b'"], ["weights", "perturb.mask"])
+    {'perturb.mask': 'a, b'}
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    named = [item for item in given if item.partition("=")[0].lstrip("+") in keys]
+    parsed = OverridesParser.create().parse_overrides(named)
+    return {o.key_or_group: text(o.value()) for o in parsed if o.key_or_group not in _NO_FACTOR}
+
+
+def text(value: object) -> str:
+    """Return a setting's value as the analysis names it.
+
+    >>> text(True), text(0.0), text(1e-4), text(["a", 2]), text(None), text("gpt")
+    ('true', '0', '0.0001', '[a, 2]', 'null', 'gpt')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{', '.join(map(text, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{text(key)}: {text(one)}' for key, one in value.items())}}}"
+    return str(value)
+
+
 def overrides(config: DictConfig) -> list[Override]:
-    """Return what the sweeper and the command line set for the jobs of a sweep."""
+    """Return what the sweeper and the command line set for the jobs of a sweep; the command line has the last word."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     params = config.hydra.sweeper.get("params") or {}
     given = [f"{key}={value}" for key, value in params.items()] + list(config.hydra.overrides.task)
-    return OverridesParser.create(config_loader=GlobalHydra.instance().config_loader()).parse_overrides(given)
+    parsed = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader()).parse_overrides(given)
+    return list({override.get_key_element(): override for override in parsed}.values())

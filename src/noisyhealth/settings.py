@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import hydra
@@ -30,6 +31,7 @@ from noisyhealth.tracking.store import Store
 
 CONF = Path(__file__).parents[2] / "conf"
 NONE = "none"
+NO_FACTORS: Mapping[str, str] = MappingProxyType({})
 _CREDENTIALS = (
     "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD for a server, PGPASSWORD or ~/.pgpass for PostgreSQL"
 )
@@ -43,7 +45,7 @@ class Cell:
     `field`: what is disturbed, the text or the question on it. `mitigation`: what is done about it, None where nothing
     is. `keep_text`: whether its run may hold texts. `metrics`: the user's own, by name. `resolved` is the configuration
     as plain values, for the record. `ablation`: the settings that tell it from other cells of its sweep, beside the
-    four.
+    four. `factors`: the same as the analysis reads them, each with its value as text; empty for a cell of no ablation.
     """
 
     task: Task
@@ -64,6 +66,7 @@ class Cell:
     metrics: Mapping[str, Metric]
     ablation: str = ""
     mitigation: Mitigation | None = None
+    factors: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -80,7 +83,7 @@ class Cell:
         return (*self.task.scenarios, *self.metrics)
 
 
-def cell(cfg: DictConfig, ablation: str = "") -> Cell:
+def cell(cfg: DictConfig, ablation: str = "", factors: Mapping[str, str] = NO_FACTORS) -> Cell:
     """Return the cell a configuration describes.
 
     Raises ConfigError for a level the perturbation does not have and a rate that is not a share.
@@ -108,6 +111,7 @@ def cell(cfg: DictConfig, ablation: str = "") -> Cell:
         metrics=_metrics(cfg),
         ablation=ablation,
         mitigation=_mitigation(cfg),
+        factors=tuple(factors.items()),
     )
 
 

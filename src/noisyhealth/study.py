@@ -107,7 +107,8 @@ def key(cell: Cell, asked: Asked, code: str = "", own: Mapping[str, str] | None 
     """Return the hash of all that can change the cell's result; `code`, `own`: hashes of other code than is here.
 
     Of the model: everything that decides its replies, through their keys. Of the rest: the task with its
-    scoring, the targets, the perturbation and its level, the seed, and the code.
+    scoring, the targets, the perturbation and its level, the seed, and the code. And the factors of an ablation,
+    though they change nothing by themselves: the same cell under two designs is a run in each, and asks nothing twice.
     """
     whole = {
         "answered_by": [cell.weights, cell.model.label],
@@ -120,6 +121,7 @@ def key(cell: Cell, asked: Asked, code: str = "", own: Mapping[str, str] | None 
         "seed": cell.seed,
         "code": code or version.of(),
         **mitigated.key(cell, asked.mitigated),
+        **({"factors": dict(cell.factors)} if cell.factors else {}),
     }
     if metric := cell.resolved.get("metric"):
         whole["metric"] = metric

@@ -16,6 +16,7 @@ _READERS = (
     *("contract/", "api.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
     *("analysis/inference.py", "analysis/medical.py", "analysis/mixed.py", "tracking/ui.py"),
+    *("analysis/components.py", "analysis/difference.py"),
     *("analysis/p_value.py", "analysis/paired.py", "analysis/trend.py", "analysis/within.py"),
 )
 

@@ -115,6 +115,37 @@ def test_prompts_and_rates_that_differ_within_a_task_or_level_are_named() -> Non
     assert problems(runs) == [Problem("mixed rates", "redact low, weights embedded: 0.2 in 1 runs, 0.1 in 3 runs")]
 
 
+def ablated() -> list[CellRun]:
+    """The same study under three values of a setting, each with its prompt and its texts."""
+    return [
+        replace(run, run=f"{value}-{run.run}", factors=(("shots", value),), prompt=value, examples=f"{run.task}{value}")
+        for value in "501"
+        for run in whole()
+    ]
+
+
+def test_each_value_of_a_factor_has_a_grid_of_its_own_and_mixes_with_no_other() -> None:
+    assert problems(ablated()) == []
+    runs = ablated()
+    gone = runs.pop(23)
+    [problem] = problems(runs)
+    assert problem.what == f"{gone.task} · {gone.model} · {gone.perturb} · {gone.level} · shots=0 · weights embedded"
+
+
+def test_a_value_of_a_factor_that_a_sweep_never_came_to_is_missing() -> None:
+    swept = {"weights": ["embedded"], "task": ["qa", "sentiment"], "model": ["gpt", "llama"]}
+    swept |= {"perturb": ["none", "typo", "redact"], "level": ["low", "high"], "shots": ["5", "0", "1", "3"]}
+    found = problems(ablated(), swept=[swept])
+    assert summary(found) == "20 missing"
+    assert all("shots=3" in problem.what for problem in found)
+
+
+def test_the_same_cell_under_two_values_is_no_duplicate_and_twice_under_one_is() -> None:
+    again = replace(ablated()[0], run="again", begun=99)
+    assert kinds(problems([*ablated(), again])) == ["duplicate"]
+    assert problems([*whole(), *ablated()]) == []  # cells of no ablation beside those of one
+
+
 def test_what_is_wrong_outside_a_grid_that_is_named_is_no_problem_of_it() -> None:
     runs = whole()
     runs[3] = replace(runs[3], status="RUNNING")

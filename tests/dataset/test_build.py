@@ -6,8 +6,8 @@ import subprocess
 import sys
 import textwrap
 import weakref
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -22,7 +22,7 @@ from noisyhealth.dataset.table import TABLE
 from noisyhealth.errors import DataError
 from noisyhealth.perturbations.engine import Key, Unit, disturb, ranked, replay
 from noisyhealth.perturbations.redact import Redact
-from noisyhealth.records import Edit, Example
+from noisyhealth.records import Edit, Example, Word
 from noisyhealth.sources.source import Read
 from noisyhealth.text.flags import flags
 
@@ -234,6 +234,41 @@ def test_more_than_can_change_is_out_of_reach_and_never_silently_less() -> None:
     found = made(texts, replace(REDACT, levels={"low": 0.1, "high": 0.5}))  # 16 of 32 words, but 15 can change
     assert found.attrition.reach["redact"]["high"] == {"reaches": 14, "too few words can change": 14}
     assert {row["id"][:4] for row in rows(found)} == {"all "}
+
+
+@dataclass(frozen=True)
+class Terms(Nouns):
+    """The same, and every word whose first letter stands in the first half of the alphabet is a medical term."""
+
+    def tag(self, texts: Iterable[str]) -> Iterator[list[Word]]:
+        for found in super().tag(texts):
+            yield [replace(word, medical=word.text[0].lower() < "n") for word in found]
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("kind", [REDACT, TYPO], ids=lambda kind: kind.name)
+def test_medical_words_and_others_are_disturbed_alone_on_the_same_texts_as_often(
+    kind: Disturbance, nested: bool
+) -> None:
+    built = {
+        words: made(invented(60), replace(kind, words=words, nested=nested), tagger=Terms())
+        for words in ("all", "medical", "others")
+    }
+    medical, others = (rows(built[words]) for words in ("medical", "others"))
+    assert [row["id"] for row in medical] == [row["id"] for row in others]
+    assert len(medical) > 20
+    for one, other in zip(medical, others, strict=True):
+        for level, rate in kind.levels.items():
+            name = f"{kind.name}_{level}"
+            assert {edit.medical for edit in edits(one, name)} == {True}
+            assert {edit.medical for edit in edits(other, name)} == {False}
+            assert len(edits(one, name)) == len(edits(other, name)) == round(12 * rate)
+            assert one[f"{name}_dose"]["total_valid_words"] == 12
+    left = len(rows(built["all"])) - len(medical)
+    reach = {words: built[words].attrition.reach[kind.name]["high"] for words in ("medical", "others")}
+    assert left > 0
+    assert reach["medical"] == reach["others"]
+    assert reach["medical"]["too few medical words or too few others can change"] == left
 
 
 def test_the_question_is_disturbed_and_the_note_stays() -> None:

@@ -86,8 +86,14 @@ def test_a_row_has_the_example_its_splits_its_counts_and_three_columns_a_level(b
 def test_the_metadata_say_what_was_asked_without_the_numbers_that_came_out(built: Build) -> None:
     told = json.loads(pq.read_schema(built.folder / TABLE).metadata[b"noisyhealth"])
     assert told["perturbations"] == {
-        "redact": {"levels": {"low": 0.1, "high": 0.3}, "unit": "words", "nested": True, "field": "text"},
-        "typo": {"levels": {"low": 0.1, "high": 0.3}, "unit": "words", "nested": True, "field": "text"},
+        "redact": {
+            "levels": {"low": 0.1, "high": 0.3},
+            "unit": "words",
+            "nested": True,
+            "field": "text",
+            "words": "all",
+        },
+        "typo": {"levels": {"low": 0.1, "high": 0.3}, "unit": "words", "nested": True, "field": "text", "words": "all"},
     }
     assert told.items() <= json.loads((built.folder / FACTS).read_text(encoding="utf-8")).items()
 

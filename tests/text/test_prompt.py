@@ -1,7 +1,7 @@
 """How a question is put."""
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -145,5 +145,23 @@ def test_the_answer_of_a_schema_is_one_of_the_options_where_there_are_any() -> N
 
 
 def test_a_format_there_is_not_is_an_error_that_names_those_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"prompt.format='json' of prompt p: give text or json_schema"):
-        Prompt("p", 0, 0, "", "", "", format="json")
+    with pytest.raises(ConfigError, match=r"prompt.format='xml' of prompt p: give text or json or json_schema"):
+        Prompt("p", 0, 0, "", "", "", format="xml")
+
+
+def test_json_that_is_asked_for_in_words_has_objects_as_examples_and_no_schema() -> None:
+    asked = replace(JSON, format="json")
+    assert asked.messages(WORDING, SHOTS, QUERY)[2]["content"] == '{"answer": "first answer", "justification": "none"}'
+    assert asked.form(QUERY) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, ""),
+        ({"format": "json"}, "prompt.format=json asks for an object"),
+        ({"reasons": True}, "prompt=study has the model reason before it answers"),
+    ],
+)
+def test_a_prompt_says_why_its_reply_has_to_be_written(changes: dict[str, Any], reason: str) -> None:
+    assert replace(prompt(), **changes).written == reason

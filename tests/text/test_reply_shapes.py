@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from noisyhealth.records import Answer, Outcome, Reply
-from noisyhealth.text.reply import READINGS, read_free, read_label
+from noisyhealth.text.reply import read_free, read_label
 
 TASKS = Path(__file__).parents[2] / "conf" / "task"
 UNPARSED, REFUSED, EMPTY = Outcome.UNPARSED, Outcome.REFUSED, Outcome.EMPTY
@@ -398,6 +398,8 @@ ENDED: list[tuple[str, str | None, str | Outcome, str | Outcome]] = [
     ("Answer: negative", "error", FAILED, FAILED),
 ]
 
+ANYWHERE = ("lenient", "strict")  # the readings of replies that need not reason first
+
 
 def aliases(task: str) -> dict[str, list[str]]:
     found = yaml.safe_load((TASKS / f"{task}.yaml").read_text())["aliases"]
@@ -414,31 +416,31 @@ def told(text: str, expected: str | Outcome) -> Answer:
     return Answer("1", text, expected if scored else "", Outcome.SCORED if scored else Outcome(expected))
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("reading", ANYWHERE)
 @pytest.mark.parametrize("row", SENTIMENT, ids=lambda row: row[0][:60])
 def test_a_sentiment_is_read_by_the_rules(row: Row, reading: str) -> None:
-    expected = told(row[0], row[1 + READINGS.index(reading)])
+    expected = told(row[0], row[1 + ANYWHERE.index(reading)])
     assert read_label(ended(row[0]), (POS, NEG), aliases("sentiment"), reading) == expected
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("reading", ANYWHERE)
 @pytest.mark.parametrize("row", CONDITION, ids=lambda row: row[0][:60])
 def test_a_condition_is_read_by_the_rules(row: Row, reading: str) -> None:
-    expected = told(row[0], row[1 + READINGS.index(reading)])
+    expected = told(row[0], row[1 + ANYWHERE.index(reading)])
     assert read_label(ended(row[0]), (NEO, DIG, CAR), aliases("condition"), reading) == expected
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("reading", ANYWHERE)
 @pytest.mark.parametrize("row", FREE, ids=lambda row: row[0][:60])
 def test_a_free_answer_is_read_by_the_rules(row: Row, reading: str) -> None:
-    assert read_free(ended(row[0]), reading) == told(row[0], row[1 + READINGS.index(reading)])
+    assert read_free(ended(row[0]), reading) == told(row[0], row[1 + ANYWHERE.index(reading)])
 
 
 @pytest.mark.parametrize(("text", "finish", "label", "free"), ENDED)
 def test_how_a_reply_ended_says_why_there_is_no_answer(
     text: str, finish: str | None, label: str | Outcome, free: str | Outcome
 ) -> None:
-    for reading in READINGS:
+    for reading in ANYWHERE:
         assert read_label(ended(text, finish), (POS, NEG), aliases("sentiment"), reading) == told(text, label)
     assert read_free(ended(text, finish)) == told(text, free)
 
@@ -453,7 +455,51 @@ def test_a_complete_verdict_before_the_cut_counts() -> None:
 
 
 def test_a_chosen_span_is_the_answer_in_both_readings() -> None:
-    assert {read_free(ended("2.5 mg", "span"), reading).value for reading in READINGS} == {"2.5 mg"}
+    assert {read_free(ended("2.5 mg", "span"), reading).value for reading in ANYWHERE} == {"2.5 mg"}
+
+
+REASONED: list[tuple[str, str | Outcome]] = [
+    ("She sleeps again and laughs. That is positive.\nAnswer: positive", POS),
+    ("The message sounds positive at first, but she is in pain.\n\nAnswer: negative", NEG),
+    ("First answer: positive. No, she is in pain.\n**Answer:** negative", NEG),
+    ("Positive: she smiles. Negative: she is in pain, which weighs more.\nFinal answer: negative.", NEG),
+    ("Reasoning: pain, and no sleep.\nAnswer: negative\n\nMessage: All well.\nAnswer: positive", NEG),
+    ("<think>Answer: positive</think>\nAnswer: negative", NEG),
+    ("The sentiment is positive.", Outcome.UNPARSED),
+    ("positive", Outcome.UNPARSED),
+    ("Answer: positive\nAnswer: it could be either", Outcome.UNPARSED),
+    ("I cannot help with that.", REFUSED),
+    ("", EMPTY),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), REASONED)
+def test_last_reads_the_answer_after_the_reasoning_and_nothing_before_it(text: str, expected: str | Outcome) -> None:
+    assert read_label(ended(text), (POS, NEG), aliases("sentiment"), "last") == told(text, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Note: metformin went up, gliclazide was stopped.\nAnswer: gliclazide", "gliclazide"),
+        ("Let me see.\nNote: metformin went up.\nAnswer: metformin? No.\nAnswer: gliclazide", "gliclazide"),
+        ("Gliclazide was stopped.", Outcome.UNPARSED),
+        ("It is not said why.\nAnswer: I can't determine it.", REFUSED),
+    ],
+)
+def test_last_reads_a_free_answer_after_the_reasoning(text: str, expected: str | Outcome) -> None:
+    assert read_free(ended(text), "last") == told(text, expected)
+
+
+@pytest.mark.parametrize("text", ["The sentiment is positive, since she", "Answer: positive? Rather not, as Answer:"])
+def test_last_reads_nothing_where_the_reasoning_was_cut(text: str) -> None:
+    assert read_label(ended(text, "length"), (POS, NEG), {}, "last") == told(text, Outcome.CUT)
+    assert read_free(ended(text, "length"), "last") == told(text, Outcome.CUT)
+
+
+def test_last_takes_a_label_or_a_span_that_was_chosen() -> None:
+    assert read_label(ended(POS, "choice"), (POS, NEG), {}, "last").value == POS
+    assert read_free(ended("2.5 mg", "span"), "last").value == "2.5 mg"
 
 
 def test_the_shapes_are_many_and_distinct() -> None:

@@ -4,9 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeAlias
 
 FINISHED = "FINISHED"
 NONE = "none"
+DIMENSIONS = ("weights", "task", "model", "perturb", "level")
+
+Factors: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,7 @@ class CellRun:
 
     `part`: which model of the study is played ("gpt"), `model`: by whom. `status`: MLflow's. `examples`, `code` and
     `prompt`: hashes of the texts, of the code and of how it was asked. `rate`: fraction of the words. `begun`: when, in
-    any unit.
+    any unit. `factors`: the settings of an ablation with their values, by name; cells with the same ones make a grid.
     """
 
     run: str
@@ -31,11 +35,12 @@ class CellRun:
     begun: float
     prompt: str = ""
     rate: float = 0.0
+    factors: Factors = ()
 
     @property
-    def place(self) -> tuple[str, str, str, str, str]:
+    def place(self) -> tuple[str, str, str, str, str, Factors]:
         """Where the run stands in the grid."""
-        return self.weights, self.task, self.model, self.perturb, self.level
+        return self.weights, self.task, self.model, self.perturb, self.level, self.factors
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,10 @@ def problems(
 
     A cell is done when one of its runs is FINISHED, whatever became of others; of several the newest counts, and those
     by other code than its own are superseded: a study that was run again by newer code is whole. `expected` may name
-    task, model (the part), perturb and level; what it does not name is what the runs have, for each weights: every task
-    with every model, perturbation and level. `swept`: what each sweep set out to run (weights, task, model, perturb,
-    level, each a list); its cells are expected too, as far as `expected` does not leave them out; runs
-    that it leaves out are no problem either.
+    task, model (the part), perturb and level; what it does not name is what the runs have, for each weights and each
+    value of an ablation's factors: every task with every model, perturbation and level. `swept`: what each sweep set
+    out to run (weights, task, model, perturb, level and its factors, each a list); its cells are expected too, as far
+    as `expected` does not leave them out; runs that it leaves out are no problem either.
     """
     found = [run for run in found if within(run, expected or {})]
     done = sorted((run for run in found if run.status == FINISHED), key=lambda run: run.begun)
@@ -104,30 +109,32 @@ def _absent(
 
 def _lacking(found: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> Iterator[str]:
     there = {run.place for run in found}
-    for weights in dict.fromkeys(run.weights for run in found):
-        runs = [run for run in found if run.weights == weights]
+    for weights, factors in dict.fromkeys((run.weights, run.factors) for run in found):
+        runs = [run for run in found if (run.weights, run.factors) == (weights, factors)]
         tasks = expected.get("task") or dict.fromkeys(run.task for run in runs)
         conditions = _conditions(runs, expected)
         models = dict.fromkeys(run.model for run in runs)
         unseen = [part for part in expected.get("model", ()) if part not in {run.part for run in runs}]
         for task, model, (perturb, level) in product(tasks, [*models, *unseen], conditions):
-            if (weights, task, model, perturb, level) not in there:
-                yield _name(weights, task, model, perturb, level)
+            if (weights, task, model, perturb, level, factors) not in there:
+                yield _name(weights, task, model, perturb, level, factors)
 
 
 def _unbegun(
     found: Sequence[CellRun], expected: Mapping[str, Sequence[str]], swept: Sequence[Mapping[str, Sequence[str]]]
 ) -> Iterator[str]:
     """Yield the cells that a sweep set out to run and never came to."""
-    there = {(run.weights, run.task, run.part, run.perturb, run.level) for run in found}
+    there = {(run.weights, run.task, run.part, run.perturb, run.level, run.factors) for run in found}
     names = {(run.weights, run.part): run.model for run in found}
     for choices in swept:
-        parts = [choices[name] for name in ("weights", "task", "model", "perturb", "level")]
-        for weights, task, part, perturb, level in product(*parts):
-            place = (weights, task, part, perturb, NONE if perturb == NONE else level)
-            asked = CellRun("", task, part, "", weights, perturb, place[4], "", "", "", 0)
-            if place not in there and within(asked, expected):
-                yield _name(weights, task, names.get((weights, part), part), perturb, place[4])
+        swept_factors = sorted(choices.keys() - set(DIMENSIONS))
+        parts = [choices[name] for name in (*DIMENSIONS, *swept_factors)]
+        for weights, task, part, perturb, level, *values in product(*parts):
+            own = NONE if perturb == NONE else level
+            factors = tuple(zip(swept_factors, values, strict=True))
+            asked = CellRun("", task, part, "", weights, perturb, own, "", "", "", 0)
+            if (weights, task, part, perturb, own, factors) not in there and within(asked, expected):
+                yield _name(weights, task, names.get((weights, part), part), perturb, own, factors)
 
 
 def _conditions(runs: Sequence[CellRun], expected: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -165,8 +172,8 @@ def _mixed(done: Sequence[CellRun]) -> Iterator[Problem]:
         yield Problem("mixed weights", f"{_shares(played)}; no row of a table mixes them")
     if len(codes := Counter(run.code for run in done)) > 1:
         yield Problem("mixed code", f"runs of {len(codes)} versions of the code: {_shares(codes)}")
-    for weights, task in dict.fromkeys((run.weights, run.task) for run in done):
-        runs = [run for run in done if (run.weights, run.task) == (weights, task)]
+    for weights, task, factors in dict.fromkeys((run.weights, run.task, run.factors) for run in done):
+        runs = [run for run in done if (run.weights, run.task, run.factors) == (weights, task, factors)]
         if len(examples := Counter(run.examples for run in runs)) > 1:
             yield Problem(
                 "mixed examples", f"{task}, weights {weights}: not all on the same texts, {_shares(examples)}"
@@ -177,14 +184,15 @@ def _mixed(done: Sequence[CellRun]) -> Iterator[Problem]:
 
 def _differently(done: Sequence[CellRun]) -> Iterator[Problem]:
     """Yield tasks that models were asked by different prompts, and levels that are not one rate."""
-    for weights, task in dict.fromkeys((run.weights, run.task) for run in done):
-        prompts = Counter(run.prompt for run in done if (run.weights, run.task) == (weights, task))
+    asked: defaultdict[tuple[str, str, Factors], Counter[str]] = defaultdict(Counter)
+    given: defaultdict[tuple[str, str, str, Factors], Counter[str]] = defaultdict(Counter)
+    for run in done:
+        asked[run.weights, run.task, run.factors][run.prompt] += 1
+        given[run.weights, run.perturb, run.level, run.factors][f"{run.rate:g}"] += 1
+    for (weights, task, _), prompts in asked.items():
         if len(prompts) > 1:
             yield Problem("mixed prompts", f"{task}, weights {weights}: {_shares(prompts)}")
-    for weights, perturb, level in dict.fromkeys((run.weights, run.perturb, run.level) for run in done):
-        rates = Counter(
-            f"{run.rate:g}" for run in done if (run.weights, run.perturb, run.level) == (weights, perturb, level)
-        )
+    for (weights, perturb, level, _), rates in given.items():
         if len(rates) > 1:
             yield Problem("mixed rates", f"{perturb} {level}, weights {weights}: {_shares(rates)}")
 
@@ -197,8 +205,9 @@ def _apart(runs: Sequence[CellRun]) -> Iterator[Problem]:
             yield Problem("other texts than the baseline", _name(*run.place), (run.run,))
 
 
-def _name(weights: str, task: str, model: str, perturb: str, level: str) -> str:
-    return " · ".join([task, model, perturb, *([level] if level != NONE else []), f"weights {weights}"])
+def _name(weights: str, task: str, model: str, perturb: str, level: str, factors: Factors = ()) -> str:
+    set_to = [f"{name}={value}" for name, value in factors]
+    return " · ".join([task, model, perturb, *([level] if level != NONE else []), *set_to, f"weights {weights}"])
 
 
 def _shares(counts: Mapping[str, int]) -> str:

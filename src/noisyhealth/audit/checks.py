@@ -6,7 +6,9 @@ import json
 import math
 from collections.abc import Iterator
 
-from noisyhealth import experiment, fits, own_code, scoring, study, version
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from noisyhealth import experiment, fits, jobs, own_code, scoring, study, version
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
 from noisyhealth.evidence import METRICS
@@ -56,6 +58,19 @@ def queries(run: KeptRun, cell: Cell, asked: Asked) -> Iterator[Finding]:
         yield Finding(
             Verdict.DIFFERENT, f"cell_key is {run.logged.tags['cell_key']}, what it was made of gives {again}"
         )
+
+
+def factors(run: KeptRun, cell: Cell) -> Iterator[Finding]:
+    """Compare the values of an ablation's factors with the settings; a group's choice is in the cell's key alone."""
+    for name, value in cell.factors:
+        found = OmegaConf.select(OmegaConf.create(run.config), name)
+        if not isinstance(found, DictConfig) and jobs.text(_plain(found)) != value:
+            told = f"factor {name} is {value!r}, the run's settings have {jobs.text(_plain(found))!r}"
+            yield Finding(Verdict.DIFFERENT, told)
+
+
+def _plain(node: object) -> object:
+    return OmegaConf.to_container(node) if isinstance(node, ListConfig) else node
 
 
 def _strings(node: object) -> str:

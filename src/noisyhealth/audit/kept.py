@@ -82,7 +82,8 @@ class KeptRun:
 
     def cell(self) -> Cell:
         """Return the cell that its settings describe, which makes the objects they name."""
-        return settings.cell(OmegaConf.create(self.config))
+        factors = json.loads(self.numbers["tags"].get("factors", "{}"))
+        return settings.cell(OmegaConf.create(self.config), factors=factors)
 
     @cached_property
     def model(self) -> Row:

@@ -79,6 +79,7 @@ class Verifier:
         counts["texts"] = len(asked.variants)
         yield from self._texts(run, cell, asked)
         yield from checks.queries(run, cell, asked)
+        yield from checks.factors(run, cell)
         yield from self._replies(run, counts)
         given = tuple(replies(run.calls))
         result = scoring.result(cell, asked, given)
@@ -95,6 +96,7 @@ class Verifier:
         """Check what can be checked of a run without texts: keys, and where answers are labels, all numbers."""
         yield Finding(Verdict.UNKNOWN, f"{NOT_KEPT}: neither disturbed texts nor replies can be followed")
         yield from checks.queries(run, cell, asked)
+        yield from checks.factors(run, cell)
         if cell.task.labels:
             result = from_values(run, cell, asked)
             if asked.mitigated:

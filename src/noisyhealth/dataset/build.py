@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version as distribution_version
 from itertools import islice, repeat, tee
@@ -19,7 +19,7 @@ from filelock import FileLock
 
 from noisyhealth.dataset import clean, table
 from noisyhealth.dataset.attrition import Attrition
-from noisyhealth.dataset.design import QUESTION, Design, Disturbance
+from noisyhealth.dataset.design import QUESTION, Choice, Design, Disturbance
 from noisyhealth.dataset.realised import Realised
 from noisyhealth.dataset.split import Families, Splits, assign
 from noisyhealth.dataset.table import FACTS, TABLE, Build, Row, column
@@ -147,13 +147,33 @@ def levels(
 ) -> dict[str, Variant | OutOfReach]:
     """Return the example at every level of a disturbance, or why it cannot reach it.
 
-    `words` are those of the field that is disturbed.
+    `words` are those of the field that is disturbed. Where medical words, or the others, are disturbed alone, a level
+    is reached only by a text that reaches it either way, so that both have the same texts and numbers of edits.
     """
+    if disturbance.words == Choice.ALL:
+        return _drawn(example, words, words, disturbance, design)
+    medical, others = (
+        _drawn(example, words, _only(words, medical=medical), disturbance, design) for medical in (True, False)
+    )
+    own = medical if disturbance.words == Choice.MEDICAL else others
+    lacking = {level for level in own if OutOfReach.TOO_FEW in (medical[level], others[level])}
+    return {level: OutOfReach.TOO_FEW_OF_EITHER if level in lacking else own[level] for level in own}
+
+
+def _only(words: Sequence[Word], *, medical: bool) -> list[Word]:
+    """Return the words with those alone valid that are medical, or that are not."""
+    return [word if word.medical == medical or not word.valid else replace(word, valid=False) for word in words]
+
+
+def _drawn(
+    example: Example, words: Sequence[Word], open_to: Sequence[Word], disturbance: Disturbance, design: Design
+) -> dict[str, Variant | OutOfReach]:
+    """Return the example at every level; the dose is counted over `words`, edits are made among `open_to`."""
     text = example.question if disturbance.field == QUESTION else example.text
 
     def given(rates: Mapping[str, float], drawn: str) -> dict[str, Variant | OutOfReach]:
         key = Key(design.seed, design.task, example.id, disturbance.name, drawn, design.draw)
-        edits = ranked(text, words, disturbance.change, key.rng(), flags) if disturbance.change else iter(())
+        edits = ranked(text, open_to, disturbance.change, key.rng(), flags) if disturbance.change else iter(())
         return disturb(text, words, edits, rates=rates, unit=Unit(disturbance.unit), example=example.id)
 
     if disturbance.nested:
@@ -179,7 +199,10 @@ def _facts(design: Design) -> dict[str, object]:
         "source_state": design.source.state(design.task),
         "licence": design.source.licence(design.task),
         "perturbations": {
-            d.name: {"levels": dict(d.levels), "unit": str(d.unit), "nested": d.nested, "field": d.field}
+            d.name: {
+                **{"levels": dict(d.levels), "unit": str(d.unit), "nested": d.nested, "field": d.field},
+                "words": str(d.words),
+            }
             for d in design.disturbances
         },
         "seed": design.seed,

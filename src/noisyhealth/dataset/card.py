@@ -125,7 +125,8 @@ def _disturbance(facts: Mapping[str, Any], name: str) -> str:
     levels = joined([f"{level} {percent(rate)}" for level, rate in given["levels"].items()])
     unit = _UNITS.get(given["unit"], given["unit"])
     nested = "a higher level contains the edits of a lower one" if given["nested"] else "each level is drawn anew"
-    return f"- **{escape(name, quote=False)}.** {how} Levels: {levels} of {unit} of the {given['field']}; {nested}."
+    means = f"Levels: {levels} of {unit} of the {given['field']}; {nested}{_CHOSEN.get(given['words'], '')}."
+    return f"- **{escape(name, quote=False)}.** {how} {means}"
 
 
 def _rates(facts: Mapping[str, Any]) -> str:
@@ -178,6 +179,7 @@ def _of(mapping: Any, key: str) -> Any:
     return mapping.get(key) if isinstance(mapping, Mapping) else None
 
 
+_CHOSEN = {"medical": "; medical words alone", "others": "; words alone that are no medical terms"}
 _UNITS = {"words": "all words", "valid_words": "the words that may be disturbed", "chars": "all characters"}
 # What parts of a Creative Commons licence ask of who passes texts on (https://creativecommons.org/licenses/).
 _TERMS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from hashlib import sha256
 
@@ -16,6 +17,16 @@ from noisyhealth.text import tagger
 from noisyhealth.text.tagger import Tagger
 
 TEXT, QUESTION = "text", "question"
+
+
+class Choice(StrEnum):
+    """Which of the valid words may be disturbed."""
+
+    ALL = "all"
+    MEDICAL = "medical"
+    OTHERS = "others"
+
+
 # The code that decides a build; what only shows or exports one does not.
 _BUILDS = ("attrition", "build", "clean", "design", "realised", "split", "table")
 _TEXTS = (
@@ -43,7 +54,8 @@ class Disturbance:
 
     `unit`: words (of the whole text, the study's), valid_words or chars. `nested`: a higher level contains
     the edits of a lower one; otherwise each level is drawn anew. `field`: what is disturbed, the text or the
-    question on it. `change` is None for the baseline.
+    question on it. `words`: all of the valid words, the medical ones alone, or the others alone, as many as of all:
+    a text must then be able to give so many of either. `change` is None for the baseline.
     """
 
     name: str
@@ -52,13 +64,21 @@ class Disturbance:
     change: Perturbation | None
     unit: str = Unit.WORDS
     field: str = TEXT
+    words: str = Choice.ALL
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a unit, a field or a rate that does not exist."""
+        """Raise ConfigError for a unit, a field, a choice of words or a rate that does not exist."""
         if self.unit not in list(Unit):
             raise ConfigError(f"perturb={self.name}: unit={self.unit!r} is none of {', '.join(Unit)}")
         if self.field not in (TEXT, QUESTION):
             raise ConfigError(f"perturb={self.name}: field={self.field!r} is none of {TEXT}, {QUESTION}")
+        if self.words not in list(Choice):
+            raise ConfigError(f"perturb={self.name}: words={self.words!r} is none of {', '.join(Choice)}")
+        if self.words != Choice.ALL and self.unit == Unit.CHARS:
+            raise ConfigError(
+                f"perturb={self.name}: words={self.words} with unit=chars would not give medical and other words the "
+                "same number of edits: give unit=words or valid_words"
+            )
         for level, rate in self.levels.items():
             if not isinstance(rate, int | float) or not 0 <= rate <= 1:
                 raise ConfigError(

@@ -65,6 +65,7 @@ class OutOfReach(StrEnum):
 
     TOO_SHORT = "too short"
     TOO_FEW = "too few words can change"
+    TOO_FEW_OF_EITHER = "too few medical words or too few others can change"
 
 
 @dataclass(frozen=True, slots=True)

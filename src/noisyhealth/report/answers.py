@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from noisyhealth.errors import StoreError
+from noisyhealth.errors import DataError, StoreError
 from noisyhealth.report.runs import in_order
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from noisyhealth.tracking.store import Store
 
 Column = NDArray[Any]
+_SAME = 1e-9  # a score and the same score computed again
 PLACE = ("weights", "task", "model", "perturb", "level")
 
 
@@ -103,6 +104,15 @@ class Reader:
         if key not in self._texts:
             self._texts[key] = _texts(path, digest, run, predictions)
         return self._texts[key]
+
+
+def logged(run: Run, name: str, score: float, again: float | None) -> None:
+    """Raise DataError where a run logged another score than its answers give; None: they do not give it."""
+    if again is not None and abs(score - again) > _SAME:
+        raise DataError(
+            f"run {run.info.run_id} ({run.info.run_name}) logged {name} {score}, its answers give "
+            f"{again}: metrics or predictions.parquet were changed; run the cell again in a new study"
+        )
 
 
 def _same(run: Run, ids: Column, others: Column) -> None:

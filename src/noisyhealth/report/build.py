@@ -12,10 +12,10 @@ from noisyhealth.analysis import completeness
 from noisyhealth.analysis.completeness import Problem
 from noisyhealth.analysis.mixed import mixed
 from noisyhealth.errors import DataError
-from noisyhealth.report import examples, files, runs
+from noisyhealth.report import ablation, examples, factors, files, runs
 from noisyhealth.report.beside import Submit, beside
 from noisyhealth.report.outline import Report, Section
-from noisyhealth.report.sections import basis, dimensions, medical, mitigations, robustness
+from noisyhealth.report.sections import ablations, basis, dimensions, medical, mitigations, robustness
 from noisyhealth.report.summary import summary
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
     from noisyhealth.report.clock import Clock
+    from noisyhealth.report.factors import Design
     from noisyhealth.report.kept import Writer
     from noisyhealth.tracking.store import Store
 
@@ -49,17 +50,25 @@ def build(
     """
     cells, swept = store.runs("tags.kind = 'cell'"), store.runs("tags.kind = 'sweep'")
     clock.lap("MLflow's search")
-    listed = completeness.problems([runs.cell_run(run) for run in cells], grid, _choices(swept))
+    choices = _choices(swept)
+    listed = completeness.problems([runs.cell_run(run) for run in cells], grid, choices)
     warning = _warning(store.study, listed, allowed=allow_incomplete)
     chosen = runs.choose(cells, grid)
-    scores = _scores(store.study, chosen.runs)
-    with beside(len(chosen.runs)) as submit:
-        found = examples.read(store, chosen.runs, folder, submit, seed=_SEED, warning=warning)
+    designs = factors.designs(chosen.runs, choices)
+    own = factors.own(chosen.runs, designs)
+    scores = _scores(store.study, own)
+    with beside(len(own)) as submit:
+        found = examples.read(store, own, folder, submit, seed=_SEED, warning=warning)
         clock.lap("reading answers and resampling them")
         if found.doubts:
             listed = [*listed, *(Problem("mixed within a column", doubt) for doubt in found.doubts)]
             warning = _warning(store.study, listed, allowed=allow_incomplete)
-        sections = tuple(_sections(scores, found, chosen, listed, submit))
+        swept_over = _ablations(store, designs)
+        clock.lap("ablations")
+        last = basis.section(runs.listed(chosen.runs), _problems(listed), [*chosen.left_out, *_rests_on(own, designs)])
+        mitigated = mitigations.section(chosen.runs)
+        told_of = (*_sections(scores, found, own, submit), *([mitigated] if mitigated else []))
+        sections = (*swept_over, *told_of, last)
     told = (*summary(scores), *(sentence for section in sections[:-1] for sentence in section.sentences[:4]))
     report = Report(store.study, warning, told, sections)
     files.marked(scores, warning).to_csv(folder / "scores.csv", index=False)
@@ -72,8 +81,24 @@ def build(
 
 
 def _choices(swept: Sequence[Run]) -> list[dict[str, list[str]]]:
-    """Return what each sweep set out to run; a search chose its cells one by one, and set out for none."""
-    return [json.loads(run.data.tags["choices"]) for run in swept if "choices" in run.data.tags]
+    """Return what each sweep set out to run, the earliest first; a search chose its cells one by one."""
+    ordered = sorted(swept, key=lambda run: run.info.start_time)
+    return [json.loads(run.data.tags["choices"]) for run in ordered if "choices" in run.data.tags]
+
+
+def _ablations(store: Store, designs: Sequence[Design]) -> tuple[Section, ...]:
+    """Return the section of the ablations, nothing for a study without one."""
+    cells = [(design, ablation.read(store, design.runs)) for design in designs]
+    disturbed = [(design, own) for design, own in cells if own]
+    return (ablations.section(disturbed, _SEED),) if disturbed else ()
+
+
+def _rests_on(own: Sequence[Run], designs: Sequence[Design]) -> list[str]:
+    """Return which cells of a study with ablations its other tables rest on."""
+    if not designs:
+        return []
+    kind = f"with {factors.words(own[0])}, the reference" if factors.of(own[0]) else "of no ablation"
+    return [f"All tables but those of the ablations, and all files beside them, rest on the {len(own)} cells {kind}."]
 
 
 def _warning(study: str, listed: Sequence[Problem], *, allowed: bool) -> str:
@@ -106,14 +131,10 @@ def _scores(study: str, chosen: Sequence[Run]) -> pd.DataFrame:
 
 
 def _sections(
-    scores: pd.DataFrame,
-    found: examples.Examples,
-    chosen: runs.Chosen,
-    listed: Sequence[Problem],
-    submit: Submit,
+    scores: pd.DataFrame, found: examples.Examples, rests_on: Sequence[Run], submit: Submit
 ) -> Iterator[Section]:
-    headlines = {run.data.tags["task"]: run.data.tags["headline"] for run in chosen.runs}
-    doses = runs.doses(chosen.runs)
+    headlines = {run.data.tags["task"]: run.data.tags["headline"] for run in rests_on}
+    doses = runs.doses(rests_on)
     parts = {weights: found.of(weights) for weights in scores["weights"].unique()}
     trends = {weights: submit(dimensions.trends_of, part.items) for weights, part in parts.items()}
     models = {weights: submit(mixed, part.items) for weights, part in parts.items()}
@@ -122,9 +143,6 @@ def _sections(
         yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines)
         yield dimensions.section(weights, own, trends[weights](), headlines)
         yield medical.section(weights, part.items, models[weights]())
-    if own_metrics := mitigations.section(chosen.runs):
-        yield own_metrics
-    yield basis.section(runs.listed(chosen.runs), _problems(listed), chosen.left_out)
 
 
 def _problems(listed: Sequence[Problem]) -> pd.DataFrame:

@@ -17,9 +17,8 @@ from noisyhealth.analysis.flips import flip_counts, flips
 from noisyhealth.analysis.impact import Category
 from noisyhealth.analysis.intervals import Interval
 from noisyhealth.analysis.trend import improvement
-from noisyhealth.errors import DataError
 from noisyhealth.progress import steps
-from noisyhealth.report.answers import PLACE, CellAnswers, Reader
+from noisyhealth.report.answers import PLACE, CellAnswers, Reader, logged
 from noisyhealth.report.beside import Submit
 from noisyhealth.report.kept import Writer
 
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 SHOWN = 200
 """The most examples of a task that a page shows."""
-
-_SAME = 1e-9  # a score and the same score computed again
 
 
 @dataclass(frozen=True)
@@ -116,12 +113,8 @@ def _resampled(pairs: paired.Pairs, scores: Sequence[str], seed: int) -> Mapping
 def _changes(run: Run, place: Mapping[str, str], found: Mapping[str, Change]) -> Iterator[dict[str, Any]]:
     metrics = run.data.metrics
     for name, change in found.items():
-        for logged, again in ((metrics[name], change.disturbed), (metrics[f"clean/{name}"], change.clean)):
-            if again is not None and abs(logged - again) > _SAME:
-                raise DataError(
-                    f"run {run.info.run_id} ({run.info.run_name}) logged {name} {logged}, its answers give "
-                    f"{again}: metrics or predictions.parquet were changed; run the cell again in a new study"
-                )
+        logged(run, name, metrics[name], change.disturbed)
+        logged(run, name, metrics[f"clean/{name}"], change.clean)
         yield {**place, "score_name": name, **_row(change)}
 
 

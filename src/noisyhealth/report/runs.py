@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noisyhealth.analysis import completeness, impact
 from noisyhealth.analysis.completeness import CellRun
+from noisyhealth.report import factors
 
 if TYPE_CHECKING:
     import pandas as pd
     from mlflow.entities import Run
 
+_Group: TypeAlias = tuple[str, str, str]
 _ORDER = {
     "task": ("sentiment", "condition", "qa"),
     "perturb": ("none", "typo", "homophone", "redact"),
@@ -45,6 +47,7 @@ def cell_run(run: Run) -> CellRun:
         begun=run.info.start_time,
         prompt=tags.get("prompt_hash", ""),
         rate=float(run.data.params["rate"]),
+        factors=tuple(sorted(factors.of(run).items())),
     )
 
 
@@ -74,23 +77,24 @@ def choose(runs: Sequence[Run], grid: Mapping[str, Sequence[str]] = MappingProxy
     return Chosen(tuple(kept), tuple(told))
 
 
-def _examples(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
-    """Return the hash of the examples that most cells of each weights and task have; `runs` in the order of time."""
-    cells: dict[tuple[str, str, str], set[object]] = {}
+def _examples(runs: Sequence[Run]) -> dict[_Group, str]:
+    """Return the hash of the examples that most cells of each group have; `runs` in the order of time."""
+    cells: dict[tuple[_Group, str], set[object]] = {}
     for run in runs:
-        key = (*_group(run), run.data.tags["data_hash"])
+        key = (_group(run), run.data.tags["data_hash"])
         places = cells.pop(key, set())  # a key that comes again goes to the end: the later set
         cells[key] = places | {cell_run(run).place}
-    chosen: dict[tuple[str, str], str] = {}
-    for (weights, task, data), places in cells.items():
-        held = chosen.get((weights, task))
-        if held is None or len(places) >= len(cells[weights, task, held]):
-            chosen[weights, task] = data
+    chosen: dict[_Group, str] = {}
+    for (group, data), places in cells.items():
+        held = chosen.get(group)
+        if held is None or len(places) >= len(cells[group, held]):
+            chosen[group] = data
     return chosen
 
 
-def _group(run: Run) -> tuple[str, str]:
-    return run.data.tags["weights"], run.data.tags["task"]
+def _group(run: Run) -> _Group:
+    """Return what cells share that are compared with each other: weights, task, the values of an ablation's factors."""
+    return run.data.tags["weights"], run.data.tags["task"], run.data.tags.get(factors.TAG, "")
 
 
 def in_order(runs: Sequence[Run]) -> list[Run]:
@@ -163,12 +167,14 @@ def listed(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the runs that a report rests on, with what tells them apart."""
     import pandas as pd
 
+    swept = any(map(factors.of, runs))
     rows = [
         {
             "run_id": run.info.run_id,
             **{key: run.data.tags[key] for key in ("weights", "task")},
             "model": run.data.tags["answered_by"],
             **{key: run.data.tags[key] for key in ("perturb", "level")},
+            **({factors.TAG: factors.words(run)} if swept else {}),
             "n": int(run.data.metrics["n"]),
             "started": pd.Timestamp(run.info.start_time, unit="ms").isoformat(timespec="seconds"),
             **{key: run.data.tags.get(key, "") for key in ("cell_key", "data_hash", "code_hash", "git_commit")},

@@ -6,7 +6,15 @@ from noisyhealth.report.outline import Report, Table
 from noisyhealth.report.rounding import rounded
 
 _MOST = 40  # rows of a table
-_SHOWN = ("categories_by_model_task_", "categories_by_perturb_level_", "chi_squared", "friedman", "conover")
+_SHOWN = (
+    "categories_by_model_task_",
+    "categories_by_perturb_level_",
+    "chi_squared",
+    "friedman",
+    "conover",
+    "ablation_",
+    "variance_",
+)
 
 
 def report(told: Report) -> None:

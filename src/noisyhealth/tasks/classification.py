@@ -9,22 +9,27 @@ Source: Joshi et al. 2026, Methods, "Study Design" and "Metrics for Evaluation".
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from noisyhealth.analysis.intervals import Interval, bootstrap_f1, clustered_wilson
+from noisyhealth.errors import ConfigError
 from noisyhealth.metrics import classification
 from noisyhealth.records import Answer, Example, Query, Reply, Scores
 from noisyhealth.text.choice import check_forms
 from noisyhealth.text.prompt import Wording
 from noisyhealth.text.reply import check_reading, read_label
 
+ORDERS = ("given", "reversed")
+LABELS = "{labels}"
+
 
 @dataclass(frozen=True)
 class Classification:
     """A closed task; `labels` are all its classes, in the order of its tables.
 
-    `aliases`: for a label, other forms of its word that count as it in a reply. `reading`: lenient or strict
-    (`text/reply.py` has the rules). Raises ConfigError for a reading there is not and a form of two labels.
+    `aliases`: for a label, other forms of its word that count as it in a reply. `reading`: lenient, strict or last
+    (`text/reply.py` has the rules). `label_order`: in which order the instruction names the labels where it says
+    `{labels}`: as given, or reversed. Raises ConfigError for a reading or order there is not and a form of two labels.
     """
 
     name: str
@@ -34,10 +39,25 @@ class Classification:
     reading: str = "lenient"
     headline: str = "accuracy"
     scenarios: tuple[str, ...] = ("accuracy", "precision_macro", "recall_macro", "f1_macro")
+    label_order: str = "given"
 
     def __post_init__(self) -> None:
         check_reading(self.reading, self.name)
         check_forms(self.labels, self.aliases, self.name)
+        object.__setattr__(self, "wording", replace(self.wording, instruction=self._instruction()))
+
+    def _instruction(self) -> str:
+        """Return the instruction with the labels named in their order."""
+        instruction = self.wording.instruction
+        if self.label_order not in ORDERS:
+            raise ConfigError(f"task.label_order={self.label_order!r} of task {self.name}: give {' or '.join(ORDERS)}")
+        if self.label_order != "given" and LABELS not in instruction:
+            raise ConfigError(
+                f"task.label_order={self.label_order} of task {self.name}: its instruction {instruction!r} names the "
+                f"labels itself: say {LABELS} in task.wording.instruction where they are to stand"
+            )
+        *first, last = self.labels if self.label_order == "given" else self.labels[::-1]
+        return instruction.replace(LABELS, " or ".join([*([", ".join(first)] if first else []), last]))
 
     def check(self) -> None:
         """Need nothing."""

@@ -41,7 +41,7 @@ class Meaning:
 class QuestionAnswer:
     """A free task; `meaning` is the encoder that BERTScore compares with.
 
-    `reading`: lenient or strict (`text/reply.py` has the rules). Raises ConfigError for another.
+    `reading`: lenient, strict or last (`text/reply.py` has the rules). Raises ConfigError for another.
     """
 
     name: str

@@ -15,7 +15,7 @@ from noisyhealth.records import Example, Query
 
 Message: TypeAlias = dict[str, str]
 
-FORMATS = ("text", "json_schema")
+FORMATS = ("text", "json", "json_schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,9 @@ class Prompt:
     `shots`: number of worked examples, drawn once with `shot_seed` from the pool for prompts.
     `system`, `user` and `answer` are templates; `system` may use `{role}` and `{instruction}`,
     `user` may use `{instruction}` and `{block}`, `answer` must use `{answer}`.
-    `format`: "text", or "json_schema", where the server holds the reply to an object with an answer and a
-    justification, as the worked examples have it (`answer` is then not used). Raises ConfigError for another one.
+    `format`: "text"; or "json", where worked examples are objects with an answer and a justification (`answer` is then
+    not used); or "json_schema", where the server holds the reply to such an object as well. `reasons`: whether the
+    reply reasons before it answers. Raises ConfigError for a format there is not.
     """
 
     name: str
@@ -50,10 +51,18 @@ class Prompt:
     user: str
     answer: str
     format: str = "text"
+    reasons: bool = False
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             raise ConfigError(f"prompt.format={self.format!r} of prompt {self.name}: give {' or '.join(FORMATS)}")
+
+    @property
+    def written(self) -> str:
+        """Why the reply has to be written by the model, "" where a label can be chosen in its place."""
+        if self.reasons:
+            return f"prompt={self.name} has the model reason before it answers"
+        return "" if self.format == "text" else f"prompt.format={self.format} asks for an object"
 
     def choose(self, pool: Sequence[Example]) -> tuple[Example, ...]:
         """Return the shots: as even over the answers of a closed task as the number allows.
@@ -83,7 +92,7 @@ class Prompt:
 
         In a closed task the answer is one of the options. Source: platform.openai.com/docs/guides/structured-outputs.
         """
-        if self.format == "text":
+        if self.format != "json_schema":
             return {}
         answer = {"type": "string", **({"enum": list(query.options)} if query.options else {})}
         schema = {

@@ -1,19 +1,21 @@
 """Reading a reply: what was answered, or why nothing can be read.
 
-No credit where there is no answer. Two readings: "strict" takes an answer that stands where the prompt asks for it,
-"lenient" takes it wherever exactly one can be found. What strict reads, lenient reads alike.
+No credit where there is no answer. Three readings: "strict" takes an answer that stands where the prompt asks for it,
+"lenient" takes it wherever exactly one can be found. What strict reads, lenient reads alike. "last" is for replies that
+reason before they answer: what stands from the last "Answer:" on is read leniently, and nothing that stands before.
 """
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from noisyhealth.errors import ConfigError
 from noisyhealth.records import Answer, Outcome, Reply
 from noisyhealth.text import choice, place, refusal
 from noisyhealth.text.choice import Forms
 
-READINGS = ("lenient", "strict")
+READINGS = ("lenient", "strict", "last")
 _SENTENCE = re.compile(r"(?<=[.!?\n])")
 _WITHHELD = ("content_filter", "refusal")
 _UNFINISHED = ("length", *_WITHHELD)
@@ -37,9 +39,11 @@ def read_label(reply: Reply, labels: Sequence[str], aliases: Forms | None = None
     4. In its place a label counts as `choice.settled` says; where the text was cut, only as `choice.opening` says.
     Strict: the field, the rest of the "Answer:" line or the whole reply has to be nothing but the label.
     """
+    if reading == "last" and reply.finish not in _CHOSEN:
+        return _concluded(reply, lambda rest: read_label(rest, labels, aliases))
     names = choice.forms(labels, aliases or {})
     whole, unclosed = place.without_thought(reply.text)
-    text = _first_case(re.sub(r"[^\S\n]+", " ", whole), names)
+    text = _first_case(_even(whole), names)
     if outcome := _nothing(reply, text, unclosed):
         return Answer(reply.id, reply.text, "", outcome)
     kept = choice.standing(text)
@@ -62,6 +66,12 @@ def read_free(reply: Reply, reading: str = "lenient") -> Answer:
     "but" brings an answer. 4. Cut at the limit, it counts when a justification or the object's next field had begun.
     Strict: after "Answer:" alone. What a model chose from the text ("span") is the answer in both readings.
     """
+    if reading == "last" and reply.finish not in _CHOSEN:
+        return _concluded(reply, _free)
+    return _free(reply, reading)
+
+
+def _free(reply: Reply, reading: str = "lenient") -> Answer:
     text, unclosed = place.without_thought(reply.text)
     text = _first_answer(text)
     if outcome := _nothing(reply, text, unclosed):
@@ -84,6 +94,26 @@ def read_free(reply: Reply, reading: str = "lenient") -> Answer:
     return Answer(reply.id, reply.text, value, Outcome.SCORED)
 
 
+def _concluded(reply: Reply, read: Callable[[Reply], Answer]) -> Answer:
+    """Return what is read where the reasoning has ended."""
+    concluded = _after_reasoning(reply)
+    if isinstance(concluded, Outcome):
+        return Answer(reply.id, reply.text, "", concluded)
+    return replace(read(concluded), reply=reply.text)
+
+
+def _after_reasoning(reply: Reply) -> Reply | Outcome:
+    """Return the reply from its last "Answer:" on, or why there is none; of a next case that it invents nothing."""
+    text, unclosed = place.without_thought(reply.text)
+    if outcome := _nothing(reply, text, unclosed):
+        return outcome
+    text = next((head for head in place.heads(text) if any(place.after(place.ANSWER, head))), text)
+    *_, last = [None, *place.ANSWER.finditer(text)]
+    if unclosed or last is None:
+        return _why_not(reply, unclosed, refused=refusal.declines_somewhere(_even(text)))
+    return replace(reply, text=text[last.start() :])
+
+
 def _nothing(reply: Reply, text: str, unclosed: bool) -> Outcome | None:
     if reply.finish == "error":
         return Outcome.FAILED
@@ -98,6 +128,11 @@ def _why_not(reply: Reply, unclosed: bool, *, refused: bool, otherwise: Outcome 
     if unclosed or reply.finish == "length":
         return Outcome.CUT
     return Outcome.REFUSED if refused else otherwise
+
+
+def _even(text: str) -> str:
+    """Return the text with one blank for each run of them."""
+    return re.sub(r"[^\S\n]+", " ", text)
 
 
 def _blank(text: str) -> bool:

@@ -98,10 +98,10 @@ class Chat:
                 "model.batch=true is for a provider's batch API, and the embedded server has none: "
                 "give model.batch=false, or weights=study for OpenAI's"
             )
-        if self.prompt.format != "text" and isinstance(self.endpoint, Loopback):
+        if self.prompt.format == "json_schema" and isinstance(self.endpoint, Loopback):
             raise ConfigError(
                 f"prompt.format={self.prompt.format} is for a server that supports it, and the embedded one does not: "
-                "give prompt=study, or the address of another server"
+                "give prompt=json_in_words or prompt=study, or the address of another server"
             )
 
     def fit(self, wording: Wording, training: Training) -> None:

@@ -73,9 +73,9 @@ class Local:
         self.source.check()
         if self.calibration not in _CALIBRATIONS:
             raise ConfigError(f"model.calibration={self.calibration}: it may be {', '.join(_CALIBRATIONS)}")
-        if self.prompt.format != "text":
+        if self.prompt.written:
             raise ConfigError(
-                f"prompt.format={self.prompt.format} is for a server, and model={self.name} answers in this process: "
+                f"{self.prompt.written}, and model={self.name} chooses its answer or writes nothing else: "
                 "give prompt=study or model=gpt"
             )
 

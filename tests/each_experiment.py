@@ -1,0 +1,64 @@
+"""Runs commands one after the other, each in a fork of one process that has imported everything already.
+
+    python each_experiment.py REPOSITORY COMMANDS.json RESULTS.json
+
+A command is a list of words: run, analyze, or a command of `python -m noisyhealth`, and its arguments. A result has
+`code`, `stdout` and `stderr`. The commands of one list run until one of them does not end with 0.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+
+def main() -> None:
+    conf, given, told = Path(sys.argv[1]) / "conf", Path(sys.argv[2]), Path(sys.argv[3])
+    import mlflow  # noqa: F401
+    import pandas  # noqa: F401
+    import pingouin  # noqa: F401
+    import spacy  # noqa: F401
+    import statsmodels.formula.api  # noqa: F401
+
+    from noisyhealth import commands, sweep
+    from noisyhealth.report import analyse
+    from noisyhealth.text.tagger import Tagger
+
+    list(Tagger(frozenset({"NOUN"})).tag(["loaded once"]))
+    scripts = {"run": lambda: sweep.main(conf), "analyze": lambda: analyse.main(conf)}
+    results = {}
+    for name, steps in json.loads(given.read_text()).items():
+        results[name] = []
+        for step in steps:
+            other = lambda step=step: commands.main(step)  # noqa: E731
+            results[name].append(forked(scripts.get(step[0], other), step))
+            if results[name][-1]["code"]:
+                break
+    told.write_text(json.dumps(results))
+
+
+def forked(work, step):
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        sys.stdout.flush()
+        if not (child := os.fork()):
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.argv[:] = [f"{step[0]}.py", *step[1:]]
+            code = 70
+            try:
+                code = work()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        said = []
+        for file in (out, err):
+            file.seek(0)
+            said.append(file.read().decode())
+        return {"code": code, "stdout": said[0], "stderr": said[1]}
+
+
+if __name__ == "__main__":
+    main()
