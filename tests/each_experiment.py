@@ -10,17 +10,17 @@ import json
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
+
+HEAVY = ("matplotlib.figure", "mlflow", "pandas", "pingouin", "scikit_posthocs", "spacy", "statsmodels.formula.api")
+HEAVY += ("sqlalchemy.orm", "mlflow.store.tracking.sqlalchemy_store", "torchmetrics.functional.classification")
 
 
 def main() -> None:
     conf, given, told = Path(sys.argv[1]) / "conf", Path(sys.argv[2]), Path(sys.argv[3])
-    import mlflow  # noqa: F401
-    import pandas  # noqa: F401
-    import pingouin  # noqa: F401
-    import spacy  # noqa: F401
-    import statsmodels.formula.api  # noqa: F401
-
+    for module in HEAVY:
+        import_module(module)
     from noisyhealth import commands, sweep
     from noisyhealth.report import analyse
     from noisyhealth.text.tagger import Tagger
