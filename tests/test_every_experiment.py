@@ -121,14 +121,14 @@ def test_a_prompt_of_ones_own_is_a_choice_and_the_command_line_has_the_last_word
     assert set(found["model"]) == {"majority"}
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_an_experiment_file_is_one_screen_begins_with_its_question_and_has_a_study_of_its_own(name: str) -> None:
-    lines = FILES[name].read_text().splitlines()
+@pytest.mark.parametrize("file", FILES)
+def test_an_experiment_file_is_one_screen_begins_with_its_question_and_has_a_study_of_its_own(file: str) -> None:
+    lines = FILES[file].read_text().splitlines()
     assert len(lines) <= 30
     assert lines[0] == "# @package _global_"
     assert lines[1].startswith("# ")
-    assert yaml.safe_load(FILES[name].read_text())["study"] == name
-    assert name in NOT_HERE or factors(name) or name in ("demo", "smoke")
+    assert yaml.safe_load(FILES[file].read_text())["study"] == file
+    assert file in NOT_HERE or factors(file) or file in ("demo", "smoke")
 
 
 def test_every_experiment_is_in_the_docs() -> None:
