@@ -29,7 +29,19 @@ def ablation(name: str, factor: str, values: Mapping[str, Sequence[str]], frame:
     for other in values.keys() - {factor}:
         held = held[held[other] == values[other][0]]
     parts = held.groupby("weights", sort=False, observed=True)
-    return tuple(_figure(name, str(weights), factor, values[factor], part) for weights, part in parts)
+    return tuple(_figure(name, str(weights), factor, _in_order(values[factor]), part) for weights, part in parts)
+
+
+def _in_order(values: Sequence[str]) -> Sequence[str]:
+    """Return numbers by their size, which a line is read by, other values as they were given.
+
+    >>> _in_order(["5", "0", "1e1"]), _in_order(["study", "mine"])
+    (['0', '5', '1e1'], ['study', 'mine'])
+    """
+    try:
+        return sorted(values, key=float)
+    except ValueError:
+        return values
 
 
 def _figure(name: str, weights: str, factor: str, values: Sequence[str], frame: pd.DataFrame) -> Figure:

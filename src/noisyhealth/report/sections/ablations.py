@@ -89,7 +89,7 @@ def _sentence(design: Design, factor: str, frame: pd.DataFrame) -> str:
     tested = frame[frame["difference"].notna()]
     if tested.empty:
         return head + "no value is compared text by text; the table's notes say why."
-    sure = int((tested["p_holm"] < 0.05).sum())
+    sure = int((tested["p_holm"].astype(float) < 0.05).sum())
     far = tested.iloc[int(tested["difference"].astype(float).abs().to_numpy().argmax())]
     place = " · ".join(str(far[name]) for name in PLACE[1:])
     return (
