@@ -5,6 +5,8 @@ NOISYHEALTH_REPEATS=20 runs each sweep twenty times, each on an empty folder of 
 
 import json
 import os
+import signal
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -119,3 +121,31 @@ def test_two_sweeps_at_once_share_what_they_do(tmp_path: Path, shared_cache: Pat
     assert len({run.data.tags["cell_key"] for run in found}) == 6
     told = [json.loads(line) for ledger in tmp_path.glob("multirun/*/cells.jsonl") for line in lines(ledger)]
     assert Counter(row["run"] for row in told if row["status"] == "done") == {run.info.run_id: 1 for run in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_four_workers_leaves_no_run_running_and_the_same_command_goes_on(
+    tmp_path: Path, shared_cache: Path, sent: signal.Signals
+) -> None:
+    tasks, perturbs, levels = GRIDS["joblib"]
+    grid = ("model=majority", f"task={','.join(tasks)}", f"perturb={','.join(perturbs)}", f"level={','.join(levels)}")
+    command = ("run.py", "-m", *LAUNCHERS["joblib"], *SMALL, *grid)
+    with started(tmp_path, shared_cache, *command, OMP_NUM_THREADS="1") as sweeping:
+        until = time.monotonic() + 200
+        while not any(lines(ledger) for ledger in tmp_path.glob("multirun/*/cells.jsonl")):
+            assert time.monotonic() < until, "no cell was ever finished"
+            time.sleep(0.05)
+        # Ctrl-C goes to all processes of a terminal, SIGTERM to the one that it is sent to.
+        (os.killpg if sent is signal.SIGINT else os.kill)(sweeping.pid, sent)
+        _, told = sweeping.communicate(timeout=100)
+    assert sweeping.returncode == 130, told
+    assert "Traceback" not in told
+    assert "the same command goes on from here" in told
+    statuses = Counter(run.info.status for kind in ("cell", "sweep") for run in runs(tmp_path, kind))
+    assert set(statuses) <= {"FINISHED", "KILLED"}
+    assert statuses["FINISHED"] < 20
+    again = execute(tmp_path, shared_cache, *command, OMP_NUM_THREADS="1")
+    assert again.returncode == 0, again.stdout + again.stderr
+    finished = [run for run in runs(tmp_path, "cell") if run.info.status == "FINISHED"]
+    assert len({run.data.tags["cell_key"] for run in finished}) == len(finished) == 20

@@ -14,6 +14,7 @@ from types import FrameType
 from uuid import uuid4
 
 import hydra
+import psutil
 import yaml
 from filelock import FileLock
 from hydra.core.hydra_config import HydraConfig
@@ -29,6 +30,7 @@ from noisyhealth.study import FAILED, KILLED, MISSING, Ledger, Record
 from noisyhealth.tracking import patience
 
 GO_ON = "What is finished is kept; the same command goes on from here."
+_DYING = 5.0  # seconds that workers have to end after a signal
 
 
 def main(conf: Path) -> int:
@@ -84,7 +86,14 @@ def _gave_up(error: Exception) -> int:
 
 
 def _interrupted() -> int:
+    """End what a signal stopped; workers that it took along could not end their own runs."""
     _close("KILLED")
+    psutil.wait_procs(psutil.Process().children(recursive=True), timeout=_DYING)
+    if begun.store is not None:
+        try:
+            begun.store.bury("interrupted: its worker was stopped with the sweep")
+        except StoreError as error:
+            print(f"Runs of stopped workers cannot be marked now: {error}", file=sys.stderr)
     print(f"Interrupted. {GO_ON}", file=sys.stderr)
     return 130
 

@@ -56,15 +56,26 @@ def git() -> dict[str, str]:
 
 @cache
 def uncommitted() -> str:
-    """Return how the checkout differs from its commit, "" where it does not: changes, and hashes of new files."""
+    """Return how the checkout differs from its commit as a patch for `git apply`, "" where it does not.
+
+    New files are in it where code and settings lie: elsewhere somebody may keep gigabytes of data.
+    """
     try:
-        # Only where code and settings lie: elsewhere somebody may keep gigabytes of data.
         listed = _run("ls-files", "-z", "--others", "--exclude-standard", "--", ":/src", ":/conf")
         new = [name for name in listed.split("\0") if name]
-        hashes = [f"new file {name}: sha256 {sha256((_ROOT / name).read_bytes()).hexdigest()}" for name in new]
-        return "\n".join(part for part in (_run("diff", "HEAD"), *hashes) if part)
+        parts = [_patch("HEAD"), *(_patch("--no-index", "/dev/null", name) for name in new)]
     except (OSError, subprocess.CalledProcessError):
         return ""
+    return "".join(parts)
+
+
+def _patch(*arguments: str) -> str:
+    """Return what `git diff` prints; of files that are no UTF-8, the bytes it cannot be written with are named."""
+    command = ["git", "-C", str(_ROOT), "diff", "--binary", "--no-color", "--no-ext-diff", *arguments]
+    ended = subprocess.run(command, capture_output=True, check=False)
+    if ended.returncode > 1:  # 1: two files differ
+        raise subprocess.CalledProcessError(ended.returncode, command)
+    return ended.stdout.decode("utf-8", "backslashreplace")
 
 
 def _run(*arguments: str) -> str:

@@ -9,8 +9,10 @@ import pytest
 from audited import unpacked
 from conftest import Ended
 
-from noisyhealth.audit import bundle
+from noisyhealth import manifest
+from noisyhealth.audit import bundle, command
 from noisyhealth.audit.bundle import Bundle
+from noisyhealth.audit.finding import Verdict
 from noisyhealth.errors import DataError
 
 Ask = Callable[..., Ended]
@@ -54,6 +56,7 @@ def test_an_archive_is_checked_without_mlflow_network_and_cache(audited: Path, a
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.startswith("10 runs: 10 the same.")
     assert "108 replies in the journal" in ended.stdout
+    assert "tables computed again" in ended.stdout
 
 
 def test_a_changed_byte_in_any_file_of_an_archive_is_found(packed: Bundle, tmp_path: Path) -> None:
@@ -96,3 +99,39 @@ def test_a_file_that_is_no_archive_of_a_study_is_refused(content: bytes | None, 
     (tmp_path / "to").mkdir()
     with pytest.raises(DataError, match=told):
         bundle.unpack(path, tmp_path / "to")
+
+
+def resigned(folder: Path) -> None:
+    """Sign a folder's changed files as if they had never been otherwise."""
+    about = {name: value for name, value in manifest.read(folder).items() if name not in ("files", "sha256")}
+    manifest.write(folder, about)
+
+
+def test_a_number_changed_in_an_archive_s_report_and_signed_anew_is_found(
+    packed: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(packed.folder, tmp_path / "copy"))
+    scores = folder / "report" / "scores.csv"
+    scores.write_text(scores.read_text(encoding="utf-8").replace("stable", "increase", 1), encoding="utf-8")
+    resigned(folder / "report")
+    resigned(folder)
+    assert command.verify_archive(Bundle(folder)) is Verdict.DIFFERENT
+    assert "scores.csv, line 2: the report has" in capsys.readouterr().out
+
+
+def test_an_archive_without_runs_or_without_replies_and_datasets_is_not_the_same(
+    packed: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(packed.folder, tmp_path / "copy"))
+    (folder / "journal.jsonl").write_text("")
+    shutil.rmtree(folder / "datasets")
+    shutil.rmtree(folder / "report")
+    resigned(folder)
+    assert command.verify_archive(Bundle(folder)) is Verdict.UNKNOWN
+    told = capsys.readouterr().out
+    assert "12 of 12 replies are not in the journal" in told
+    assert "is not here: whether these were the texts to be tested cannot be told" in told
+    shutil.rmtree(folder / "runs")
+    resigned(folder)
+    assert command.verify_archive(Bundle(folder)) is Verdict.UNKNOWN
+    assert "it holds no run" in capsys.readouterr().out

@@ -42,7 +42,7 @@ def test_a_choice_of_a_group_is_in_the_key_alone(configured: Configured) -> None
 
 
 def test_the_same_cell_under_two_designs_has_two_keys(configured: Configured) -> None:
-    asked: Any = SimpleNamespace(clean_keys=(), disturbed_keys=(), build=SimpleNamespace(hash="h"))
+    asked: Any = SimpleNamespace(clean_keys=(), disturbed_keys=(), build=SimpleNamespace(hash="h"), mitigated=None)
     own, one, other = (
         study.key(cell(configured, **factors), asked) for factors in ({}, {"seed": "0"}, {"prompt.shots": "0"})
     )

@@ -1,6 +1,7 @@
 """Runs that may hold no text: hashes and counts in its place, and a check that says what it cannot tell."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,3 +75,16 @@ def test_the_same_text_has_the_same_hash_in_one_cache_and_another_elsewhere(tmp_
     assert one("fever") != one("fevers")
     assert one("") == ""
     assert (tmp_path / "a" / "seal.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_text_is_in_an_archive_either(sealed: Study, shared_cache: Path, tmp_path: Path) -> None:
+    packed = asked(sealed.folder, shared_cache, "bundle", "noisyhealth", "--to", str(tmp_path))
+    assert packed.returncode == 0, packed.stderr
+    with zipfile.ZipFile(tmp_path / "noisyhealth.zip") as archive:
+        archive.extractall(tmp_path / "open")
+    tables = kept(shared_cache / "datasets", "dataset.parquet")
+    texts = {text for table in tables for text in pd.read_parquet(table, columns=["text"])["text"]}
+    assert not kept(tmp_path / "open", "dataset.parquet")
+    for path in kept(tmp_path / "open", "*"):
+        content = _content(path)
+        assert not [text for text in texts if text[:40] in content], path

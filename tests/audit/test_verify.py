@@ -10,10 +10,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from audited import copied, named, signed, unpacked, with_cell, with_numbers
+from audited import copied, named, signed, unpacked, with_cell, with_numbers, with_rows
 from conftest import Ended
 
-from noisyhealth.audit.bundle import Bundle
+from noisyhealth import manifest
+from noisyhealth.audit.bundle import DATASETS, Bundle
+from noisyhealth.audit.dataset import built
 from noisyhealth.audit.finding import Verdict
 from noisyhealth.audit.kept import KeptRun
 from noisyhealth.audit.verify import Verifier
@@ -106,7 +108,7 @@ FORGERIES = {
     "no edit": (lambda run: with_cell(run, VARIANTS, 3, "edits", "[]"), "its edits give"),
     "a score": (lambda run: with_numbers(run, "metrics", {"accuracy": 0.99}), "accuracy is 0.99 in metrics.json"),
     "a category": (lambda run: with_numbers(run, "tags", {"category": "increase"}), "tag category is 'increase'"),
-    "a hash": (lambda run: with_numbers(run, "tags", {"cell_key": "0" * 32}), "cell_key is 0000"),
+    "a hash": (lambda run: with_numbers(run, "tags", {"cell_key": "0" * 32}), "tag cell_key is '0000"),
     "a number too many": (lambda run: with_numbers(run, "metrics", {"bonus": 1.0}), "texts and answers give None"),
 }
 
@@ -232,3 +234,103 @@ def test_code_that_is_only_reached_through_the_package_is_a_stranger_s_too(targe
     [found] = Verifier(trusted=False).check(signed(run)).findings
     assert found.verdict is Verdict.UNKNOWN
     assert f"({target})" in found.what
+
+
+def _checked(run: KeptRun, packed: Bundle) -> list[tuple[Verdict, str]]:
+    verifier = Verifier(packed.replies, builds=built(packed.folder / DATASETS))
+    return [(finding.verdict, finding.what) for finding in verifier.check(run).findings]
+
+
+def test_a_run_on_the_dataset_s_test_texts_has_nothing_to_tell(run: KeptRun, packed: Bundle) -> None:
+    assert _checked(run, packed) == []
+
+
+def test_an_example_dropped_everywhere_is_missed(run: KeptRun, packed: Bundle) -> None:
+    lost = run.variants[0]["id"]
+    for name in (PREDICTIONS, VARIANTS):
+        frame = pd.read_parquet(run.folder / name)
+        frame[frame["id"] != lost].to_parquet(run.folder / name)
+    told = f"text {lost} of the dataset's test texts is not among the run's"
+    assert _checked(signed(run), packed)[0] == (Verdict.DIFFERENT, told)
+
+
+def test_targets_that_were_made_the_answers_are_not_those_of_the_dataset(run: KeptRun, packed: Bundle) -> None:
+    def answered(frame: pd.DataFrame) -> None:
+        frame["target"] = frame["value"]
+
+    turned = sum(row["target"] != row["value"] for row in run.predictions) // 2
+    told = _checked(with_rows(run, PREDICTIONS, answered), packed)[:turned]
+    assert turned >= 2
+    assert all(verdict is Verdict.DIFFERENT and "the run has ('" in what for verdict, what in told)
+
+
+def test_a_dataset_that_is_not_here_is_told(run: KeptRun, packed: Bundle) -> None:
+    [found] = Verifier(packed.replies, builds=lambda build: None).check(run).findings
+    assert found.verdict is Verdict.UNKNOWN
+    assert "is not here: whether these were the texts to be tested cannot be told" in found.what
+
+
+def test_a_reply_that_the_journal_lacks_is_told(run: KeptRun, packed: Bundle) -> None:
+    hidden = run.predictions[8]["reply_key"]
+    for journal, told in (
+        (lambda keys: {}, "12 of 12 replies are not in the journal"),
+        (lambda keys: packed.replies([key for key in keys if key != hidden]), "1 of 12 replies are not in the journal"),
+    ):
+        [found] = Verifier(journal).check(run).findings
+        assert (found.verdict, found.what.startswith(told)) == (Verdict.UNKNOWN, True)
+
+
+def test_settings_that_would_run_code_when_they_are_read_are_not_made(run: KeptRun, tmp_path: Path) -> None:
+    config = yaml.safe_load((run.folder / "config.yaml").read_text(encoding="utf-8"))
+    mark = tmp_path / "was_here"
+    config["task"]["wording"] = "${oc.create:{_target_: os.mkdir, _args_: [" + str(mark) + "]}}"
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
+    for trusted in (False, True):
+        [found] = Verifier(trusted=trusted).check(signed(run)).findings
+        assert found.verdict is Verdict.UNKNOWN
+        assert "hold an interpolation" in found.what
+    assert not mark.exists()
+
+
+def test_another_name_of_the_run_or_the_model_is_found(run: KeptRun) -> None:
+    [found] = Verifier().check(replace(run, logged=replace(run.logged, name="sentiment · gpt · none"))).findings
+    assert (found.verdict, "the run is called 'sentiment · gpt · none'" in found.what) == (Verdict.DIFFERENT, True)
+    path = run.folder / "model.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"majority"', '"gpt-4o"'), encoding="utf-8")
+    told = [finding.what for finding in Verifier().check(signed(run)).findings]
+    assert "model.json says that 'gpt-4o' answered, the settings name 'majority'" in told
+
+
+def test_what_a_manifest_vouches_for_beside_files_is_compared(run: KeptRun) -> None:
+    about = {name: value for name, value in manifest.read(run.folder).items() if name not in ("files", "sha256")}
+    digest = manifest.write(run.folder, {**about, "data": "0"})
+    tags = {**run.logged.tags, "manifest": digest}
+    [found] = Verifier().check(replace(run, logged=replace(run.logged, tags=tags))).findings
+    assert (found.verdict, found.what.startswith("data is '0' in manifest.json")) == (Verdict.DIFFERENT, True)
+
+
+def test_a_byte_of_the_report_s_own_manifest_fails_the_study(ask: Ask, audited: Path) -> None:
+    path = audited / "reports" / "demo" / "manifest.json"
+    whole = path.read_bytes()
+    at = len(whole) // 2
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    try:
+        ended = ask("verify", "demo")
+    finally:
+        path.write_bytes(whole)
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert "manifest.json cannot be trusted" in ended.stdout
+    assert "10 runs: 10 the same." in ended.stdout
+
+
+def test_a_run_whose_files_are_gone_hides_no_other(ask: Ask, audited: Path, packed: Bundle) -> None:
+    run = named(packed, TYPO)
+    folder = audited / "mlruns" / "demo" / run.id
+    folder.rename(audited / "moved")
+    try:
+        ended = ask("verify", "demo")
+    finally:
+        (audited / "moved").rename(folder)
+    assert (ended.returncode, ended.stderr) == (2, "")
+    assert f"CANNOT BE CHECKED: {TYPO} ({run.id}): manifest.json is not there" in ended.stdout
+    assert "10 runs: 9 the same, 1 cannot be checked." in ended.stdout

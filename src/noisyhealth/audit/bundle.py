@@ -2,9 +2,12 @@
 
 manifest.json             the hashes of all that follows
 runs/RUN.json             what MLflow said of a run; runs/RUN/ has its files
+others.json               what MLflow said of the sweeps, and of the cells that did not finish
 journal.jsonl             every reply as it arrived, with all that was asked
 datasets/HASH/            the texts, all their variants and splits
 report/                   the report, where there is one
+
+Of runs that keep no texts (`tracking.keep_text=false`) neither replies nor datasets are packed, which hold the texts.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from noisyhealth.evidence import PREDICTIONS
 from noisyhealth.records import Reply
 from noisyhealth.tracking.journal import Journal
 
-RUNS, JOURNAL, DATASETS, REPORT = "runs", "journal.jsonl", "datasets", "report"
+RUNS, OTHERS, JOURNAL, DATASETS, REPORT = "runs", "others.json", "journal.jsonl", "datasets", "report"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same study gives the same archive
 
 
@@ -55,6 +58,17 @@ class Bundle:
             except (TypeError, ValueError) as error:
                 raise DataError(f"{RUNS}/{path.name} does not describe a run: {error}") from error
             yield KeptRun(path.stem, path.with_suffix(""), logged)
+
+    def others(self) -> dict[str, Logged]:
+        """Return what MLflow said of the runs that have no files here, by their ids.
+
+        Raises DataError where that cannot be read.
+        """
+        try:
+            listed = json.loads((self.folder / OTHERS).read_text(encoding="utf-8"))
+            return {run: Logged(**logged) for run, logged in listed.items()}
+        except (AttributeError, OSError, TypeError, ValueError) as error:
+            raise DataError(f"{OTHERS} does not list runs: {error}") from error
 
     def replies(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return the kept replies among the keys."""
@@ -83,8 +97,13 @@ def _dataset(folder: Path) -> Iterator[str]:
         yield f"{DATASETS}/{folder.name}: its texts and splits do not give its hash {build.hash}"
 
 
-def pack(study: str, runs: Iterable[KeptRun], cache: Path, report: Path, scratch: Path) -> Path:
-    """Write a study's archive into an empty folder and return its path. `report`: a folder that may not be there."""
+def pack(
+    study: str, runs: Iterable[KeptRun], others: Mapping[str, Logged], cache: Path, report: Path, scratch: Path
+) -> Path:
+    """Write a study's archive into an empty folder and return its path.
+
+    `others`: runs without files, by their ids. `report`: a folder that may not be there.
+    """
     folder = scratch / study
     (folder / RUNS).mkdir(parents=True)
     keys: set[str] = set()
@@ -92,10 +111,13 @@ def pack(study: str, runs: Iterable[KeptRun], cache: Path, report: Path, scratch
     for run in runs:
         shutil.copytree(run.folder, folder / RUNS / run.id)
         _json(folder / RUNS / f"{run.id}.json", run.logged.plain())
+        if run.logged.tags.get("keep_text") == "false":
+            continue
         if (run.folder / PREDICTIONS).exists():
             keys |= {row["reply_key"] for row in run.calls}
         if (run.folder / table.FACTS).exists():
             tables.add(Build(run.folder).facts["table"])
+    _json(folder / OTHERS, {run: logged.plain() for run, logged in others.items()})
     _journal(folder / JOURNAL, Journal(cache / "journal.sqlite"), keys)
     _datasets(folder / DATASETS, cache, tables)
     if (report / manifest.NAME).exists():

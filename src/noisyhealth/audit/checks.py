@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from noisyhealth import experiment, fits, jobs, own_code, scoring, study, version
+from noisyhealth import experiment, fits, jobs, manifest, own_code, scoring, study, version
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
-from noisyhealth.evidence import METRICS
+from noisyhealth.evidence import METRICS, MODEL
 from noisyhealth.scoring import Read, Result
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
@@ -36,6 +36,34 @@ def _own(run: KeptRun) -> dict[str, str]:
     """Return the hashes of code of its author's that a run was made by."""
     found: dict[str, str] = json.loads(run.logged.tags.get("own_code", "{}"))
     return found
+
+
+def vouched(run: KeptRun) -> Iterator[Finding]:
+    """Compare what a manifest says of its run beside the files with what MLflow says."""
+    about = manifest.read(run.folder)
+    for name, tag in (("cell_key", "cell_key"), ("code", "code_hash"), ("data", "data_hash")):
+        if (kept := about.get(name)) != (logged := run.logged.tags.get(tag)):
+            yield Finding(Verdict.DIFFERENT, f"{name} is {kept!r} in {manifest.NAME}, tag {tag} is {logged!r}")
+
+
+def model(run: KeptRun, cell: Cell) -> Iterator[Finding]:
+    """Compare what is said to have decided the replies with the settings, as far as those say it as it is."""
+    signature = run.model["signature"]
+    if not cell.model.label.startswith(str(signature["model"])):
+        told = f"{MODEL} says that {signature['model']!r} answered, the settings name {cell.model.label!r}"
+        yield Finding(Verdict.DIFFERENT, told)
+    for name, value in run.config["model"].items():
+        said = signature.get(name, value)
+        if value != "auto" and not isinstance(value, dict) and not _alike(said, value):
+            yield Finding(Verdict.DIFFERENT, f"model.{name} is {value!r} in the settings, {said!r} in {MODEL}")
+
+
+def _alike(one: object, other: object) -> bool:
+    """Tell whether two values of a setting are the same; YAML reads 3e-5 as text."""
+    try:
+        return float(str(one)) == float(str(other))
+    except ValueError:
+        return one == other
 
 
 def queries(run: KeptRun, cell: Cell, asked: Asked) -> Iterator[Finding]:
@@ -101,7 +129,8 @@ def numbers(run: KeptRun, cell: Cell, asked: Asked, result: Result, counts: dict
         if not _close(name, kept.get(name), again.get(name)):
             told = f"{name} is {kept.get(name)} in {METRICS}, texts and answers give {again.get(name)}{other_code(run)}"
             yield Finding(Verdict.DIFFERENT, told)
-    for name, value in {**scoring.findings(cell, result), **experiment.design_tags(cell)}.items():
+    about = {"data_hash": asked.build.hash, "model": str(run.model["signature"]["model"])}
+    for name, value in {**scoring.findings(cell, result), **experiment.design_tags(cell), **about}.items():
         if (found := run.numbers["tags"].get(name)) != value:
             yield Finding(Verdict.DIFFERENT, f"tag {name} is {found!r} in {METRICS}, texts and answers give {value!r}")
 
@@ -113,6 +142,8 @@ def _close(name: str, one: float | None, other: float | None) -> bool:
 
 def logged(run: KeptRun, cell: Cell) -> Iterator[Finding]:
     """Compare what MLflow has with what the run wrote down."""
+    if not run.logged.name.startswith(cell.name):
+        yield Finding(Verdict.DIFFERENT, f"the run is called {run.logged.name!r} in MLflow, its cell {cell.name!r}")
     # People may add tags of their own, and write into the description.
     tags = {name: value for name, value in run.numbers["tags"].items() if not name.startswith("mlflow.")}
     pairs = [

@@ -18,12 +18,14 @@ from omegaconf import DictConfig
 from noisyhealth import manifest, settings
 from noisyhealth.analysis.completeness import FINISHED
 from noisyhealth.audit import bundle, diff, report
+from noisyhealth.audit.archived import Archived
+from noisyhealth.audit.dataset import built
 from noisyhealth.audit.finding import Checked, Finding, Verdict, gravest
 from noisyhealth.audit.kept import KeptRun, Logged
-from noisyhealth.audit.mitigated import built
 from noisyhealth.audit.verify import Verifier
-from noisyhealth.errors import DataError
+from noisyhealth.errors import DataError, StoreError
 from noisyhealth.progress import steps
+from noisyhealth.records import Reply
 from noisyhealth.report.beside import beside
 from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
@@ -59,9 +61,9 @@ def verify(target: str, place: Place, *, trust: bool = False) -> Verdict:
         with tempfile.TemporaryDirectory() as scratch:
             return _verify_stored(target, place, Path(scratch))
     if path.is_dir():
-        return _verify_bundle(bundle.Bundle(path), trust=trust)
+        return verify_archive(bundle.Bundle(path), trust=trust)
     with tempfile.TemporaryDirectory() as scratch:
-        return _verify_bundle(bundle.unpack(path, Path(scratch)), trust=trust)
+        return verify_archive(bundle.unpack(path, Path(scratch)), trust=trust)
 
 
 def is_archive(target: str) -> bool:
@@ -72,7 +74,7 @@ def is_archive(target: str) -> bool:
 
 def _verify_stored(target: str, place: Place, scratch: Path) -> Verdict:
     journal = Journal(place.cache / "journal.sqlite")
-    verifier = Verifier(journal.get if journal.path.exists() else None, builds=built(place.cache / "datasets"))
+    verifier = Verifier(journal.get if journal.path.exists() else _nothing, builds=built(place.cache / "datasets"))
     runs = list(_stored(target, place.store, scratch / "runs"))
     if _RUN_ID.fullmatch(target) or not (place.report / manifest.NAME).exists():
         return _tell(_checked(verifier, runs))
@@ -87,15 +89,26 @@ def _verify_stored(target: str, place: Place, scratch: Path) -> Verdict:
     return _tell([*checked, own])
 
 
-def _verify_bundle(packed: bundle.Bundle, *, trust: bool) -> Verdict:
+def verify_archive(packed: bundle.Bundle, *, trust: bool = False) -> Verdict:
+    """Check an archive that was unpacked, print what was found, and return the gravest of it."""
     findings = [Finding(Verdict.DIFFERENT, what) for what in packed.differences()]
-    runs = list(packed.runs())
-    own = packed.folder / bundle.REPORT
-    if own.is_dir():
-        findings += report.files(own, runs)
+    if not (runs := list(packed.runs())):
+        findings.append(Finding(Verdict.UNKNOWN, "it holds no run: there is nothing to check"))
     builds = built(packed.folder / bundle.DATASETS)
     checked = _checked(Verifier(packed.replies, trusted=trust, builds=builds), runs)
-    return _tell([Checked("", "the archive", tuple(findings), {}), *checked])
+    own = packed.folder / bundle.REPORT
+    if not own.is_dir():
+        return _tell([Checked("", "the archive", tuple(findings), {}), *checked])
+    findings += report.files(own, runs)
+    with tempfile.TemporaryDirectory() as again:
+        different, computed = report.tables(own, Archived.of(packed, runs), Path(again))
+    counts = {"tables computed again": computed}
+    return _tell([*checked, Checked("", "the archive", (*findings, *different), counts)])
+
+
+def _nothing(keys: Sequence[str]) -> dict[str, Reply]:
+    """Stand for a journal that is not there."""
+    return {}
 
 
 def _checked(verifier: Verifier, runs: Sequence[KeptRun]) -> list[Checked]:
@@ -113,7 +126,15 @@ def _stored(target: str, store: Store, scratch: Path) -> Iterator[KeptRun]:
     else:
         found = list(_finished(store))
     for run in found:
-        yield KeptRun(str(run.info.run_id), store.folder(run, scratch), Logged.of(run))
+        yield KeptRun(str(run.info.run_id), _folder(store, run, scratch), Logged.of(run))
+
+
+def _folder(store: Store, run: Run, scratch: Path) -> Path:
+    """Return where a run's files are; for lost ones a folder that is not there, which its check will tell."""
+    try:
+        return store.folder(run, scratch)
+    except StoreError:
+        return scratch / str(run.info.run_id)
 
 
 def _finished(store: Store) -> list[Run]:
@@ -127,6 +148,12 @@ def _finished(store: Store) -> list[Run]:
     if not (found := [run for run in cells if run.info.status == FINISHED]):
         raise DataError(f"study {store.study!r} has no finished run: there is nothing to check")
     return found
+
+
+def _others(store: Store) -> list[Run]:
+    """Return the runs that a report knows of beside the finished cells: sweeps, and cells that did not finish."""
+    unfinished = [run for run in store.runs("tags.kind = 'cell'") if run.info.status != FINISHED]
+    return [*unfinished, *store.runs("tags.kind = 'sweep'")]
 
 
 def _tell(checked: Sequence[Checked]) -> Verdict:
@@ -153,7 +180,8 @@ def pack(place: Place, to: Path) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         runs = _stored(place.store.study, place.store, folder / "fetched")
-        made = bundle.pack(place.store.study, runs, place.cache, place.report, folder)
+        others = {str(run.info.run_id): Logged.of(run) for run in _others(place.store)}
+        made = bundle.pack(place.store.study, runs, others, place.cache, place.report, folder)
         to.mkdir(parents=True, exist_ok=True)
         return Path(shutil.move(made, to / made.name))
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from noisyhealth import mitigated
 from noisyhealth.audit.checks import other_code
+from noisyhealth.audit.dataset import Builds
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
 from noisyhealth.audit.redraw import offline
-from noisyhealth.dataset.table import FACTS, Build
 from noisyhealth.errors import DataError
 from noisyhealth.evidence import PREDICTIONS
 from noisyhealth.mitigated import Copies, Mitigated
@@ -22,21 +21,7 @@ from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
 
-Builds = Callable[[Build], Build | None]
 _REPLY = ("reply", "finish", "prompt_tokens", "reply_tokens", "seconds", "detail", "request", "reply_key")
-
-
-def built(folder: Path) -> Builds:
-    """Return what finds, among the datasets of a folder, the one that a run was on."""
-
-    def find(wanted: Build) -> Build | None:
-        for path in sorted(folder.glob(f"*/{FACTS}")):
-            if (build := Build(path.parent)).facts["table"] == wanted.facts["table"]:
-                build.check()
-                return build
-        return None
-
-    return find
 
 
 def copies(run: KeptRun, cell: Cell, asked: Asked, found: Mitigated) -> Iterator[Finding]:

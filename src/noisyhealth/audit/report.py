@@ -11,7 +11,7 @@ from noisyhealth.audit.kept import KeptRun
 from noisyhealth.errors import NoisyHealthError
 from noisyhealth.report import build
 from noisyhealth.report.clock import Clock
-from noisyhealth.tracking.store import Store
+from noisyhealth.report.source import Source
 
 _TABLES = "*.csv"
 
@@ -31,20 +31,18 @@ def files(folder: Path, runs: Sequence[KeptRun]) -> Iterator[Finding]:
             yield Finding(Verdict.DIFFERENT, f"run {run} is not as it was when the report was made")
 
 
-def tables(folder: Path, store: Store, scratch: Path) -> tuple[list[Finding], int]:
+def tables(folder: Path, store: Source, scratch: Path) -> tuple[list[Finding], int]:
     """Compute every table of a report anew from the runs of its study, into an empty folder, and compare.
 
     Returns what was found, and how many tables were computed.
     """
-    made = manifest.read(folder)
     try:
-        build.build(
-            store,
-            scratch,
-            made["settings"]["grid"],
-            allow_incomplete=made["settings"]["allow_incomplete"],
-            clock=Clock(),
-        )
+        made = manifest.read(folder)
+        grid, allow_incomplete = (made["settings"][name] for name in ("grid", "allow_incomplete"))
+    except (OSError, ValueError, KeyError):
+        return [], 0  # `files` tells what is wrong with the manifest
+    try:
+        build.build(store, scratch, grid, allow_incomplete=allow_incomplete, clock=Clock())
     except NoisyHealthError as error:
         return [Finding(Verdict.UNKNOWN, f"its tables cannot be computed again: {error}")], 0
     again, kept = ({path.relative_to(of).as_posix(): path for path in of.rglob(_TABLES)} for of in (scratch, folder))

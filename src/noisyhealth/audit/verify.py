@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,10 +13,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from noisyhealth import manifest, own_code, scoring, settings
 from noisyhealth.analysis.completeness import FINISHED
-from noisyhealth.audit import checks, mitigated
+from noisyhealth.audit import checks, dataset, mitigated
+from noisyhealth.audit.dataset import Builds
 from noisyhealth.audit.finding import Checked, Finding, Verdict
 from noisyhealth.audit.kept import KeptRun, from_values, replies
-from noisyhealth.audit.mitigated import Builds
 from noisyhealth.audit.redraw import Redraw
 from noisyhealth.errors import DataError, NoisyHealthError, WeightsError
 from noisyhealth.perturbations.engine import OutOfReach, replay
@@ -24,6 +25,7 @@ from noisyhealth.sealed import NOT_KEPT
 from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
+from noisyhealth.tracking.journal import is_answer
 
 
 @dataclass
@@ -63,7 +65,8 @@ class Verifier:
             return
         if manifest.sha256_of(run.folder / manifest.NAME) != run.logged.tags.get("manifest"):
             yield Finding(Verdict.DIFFERENT, f"{manifest.NAME} is not the one that the run was logged with")
-        yield from (Finding(Verdict.DIFFERENT, what) for what in manifest.differences(run.folder))
+        changed = [Finding(Verdict.DIFFERENT, what) for what in manifest.differences(run.folder)]
+        yield from changed or checks.vouched(run)
         counts["files"] = sum(1 for path in run.folder.iterdir() if path.is_file())
 
     def _content(self, run: KeptRun, counts: dict[str, int]) -> Iterator[Finding]:
@@ -71,14 +74,21 @@ class Verifier:
             told = f"its settings name code that noisyhealth's do not ({', '.join(strange)}): give --trust to run it"
             yield Finding(Verdict.UNKNOWN, told)
             return
+        if "${" in json.dumps(run.config):
+            told = "its settings hold an interpolation, which no run writes down: nothing is made of them"
+            yield Finding(Verdict.UNKNOWN, told)
+            return
         cell = run.cell()
         asked = run.asked(cell)
+        if self.builds is not None:
+            yield from dataset.examples(run, cell, asked, self.builds)
         if not cell.keep_text:
             yield from self._sealed(run, cell, asked, counts)
             return
         counts["texts"] = len(asked.variants)
         yield from self._texts(run, cell, asked)
         yield from checks.queries(run, cell, asked)
+        yield from checks.model(run, cell)
         yield from checks.factors(run, cell)
         yield from self._replies(run, counts)
         given = tuple(replies(run.calls))
@@ -94,7 +104,8 @@ class Verifier:
 
     def _sealed(self, run: KeptRun, cell: Cell, asked: Asked, counts: dict[str, int]) -> Iterator[Finding]:
         """Check what can be checked of a run without texts: keys, and where answers are labels, all numbers."""
-        yield Finding(Verdict.UNKNOWN, f"{NOT_KEPT}: neither disturbed texts nor replies can be followed")
+        free = "" if cell.task.labels else ", and since answers are texts here, none of its scores"
+        yield Finding(Verdict.UNKNOWN, f"{NOT_KEPT}: neither disturbed texts nor replies can be followed{free}")
         yield from checks.queries(run, cell, asked)
         yield from checks.factors(run, cell)
         if cell.task.labels:
@@ -141,6 +152,9 @@ class Verifier:
         given = {row["reply_key"]: reply for row, reply in zip(run.calls, replies(run.calls), strict=True)}
         known = self.journal(list(given))
         counts["replies in the journal"] = len(known)
+        if lost := sum(key not in known and is_answer(reply) for key, reply in given.items()):
+            told = f"{lost} of {len(given)} replies are not in the journal: nothing else says that they were given"
+            yield Finding(Verdict.UNKNOWN, told)
         for key, reply in known.items():
             if replace(reply, id="") != replace(given[key], id=""):
                 told = f"text {given[key].id}: the journal's reply is {reply.text!r}, the run's {given[key].text!r}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
     from noisyhealth.report.factors import Design
-    from noisyhealth.tracking.store import Store
+    from noisyhealth.report.source import Source
 
 # Settings whose values stand for any others: how far they move a score is chance, not an effect.
 CHANCE = ("draw", "repeat", "seed", "prompt.shot_seed", "model.seed")
@@ -52,7 +52,7 @@ class Answered:
         return str(self.run.data.tags["headline"])
 
 
-def read(store: Store, runs: Sequence[Run]) -> list[Answered]:
+def read(store: Source, runs: Sequence[Run]) -> list[Answered]:
     """Return the disturbed cells among runs with their answers, in the order of tables.
 
     Raises StoreError for files that cannot be read, DataError where a run's logged score is not that of its answers.

@@ -110,7 +110,8 @@ def analyse(store: Store, options: Options) -> None:
         raise DataError(
             f"there is no study {store.study!r} at {store.uri}: run `python run.py study={store.study}` first"
         )
-    store.bury()
+    if names := store.bury():
+        print(f"Marked KILLED, since their process vanished: {', '.join(names)}.")
     clock = Clock()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

@@ -20,7 +20,7 @@ from noisyhealth.report.runs import in_order
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-    from noisyhealth.tracking.store import Store
+    from noisyhealth.report.source import Source
 
 Column = NDArray[Any]
 _SAME = 1e-9  # a score and the same score computed again
@@ -72,7 +72,7 @@ class CellAnswers:
 class Reader:
     """Reads cells; texts that several models were asked about are read once. `scratch` holds what a server sends."""
 
-    store: Store
+    store: Source
     scratch: Path
     _texts: dict[tuple[str, str, str], Texts] = field(default_factory=dict)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from noisyhealth.report.clock import Clock
     from noisyhealth.report.factors import Design
     from noisyhealth.report.kept import Writer
-    from noisyhealth.tracking.store import Store
+    from noisyhealth.report.source import Source
 
 _SEED = 0  # of resamples and permutations: the same runs give the same report
 
@@ -41,7 +41,7 @@ class Built:
 
 
 def build(
-    store: Store, folder: Path, grid: Mapping[str, Sequence[str]], *, allow_incomplete: bool, clock: Clock
+    store: Source, folder: Path, grid: Mapping[str, Sequence[str]], *, allow_incomplete: bool, clock: Clock
 ) -> Built:
     """Return the report of a study, its tables, figures, scores, answers and texts written to an empty folder.
 
@@ -85,7 +85,7 @@ def _choices(swept: Sequence[Run]) -> list[dict[str, list[str]]]:
     return [json.loads(run.data.tags["choices"]) for run in ordered if "choices" in run.data.tags]
 
 
-def _ablations(store: Store, designs: Sequence[Design]) -> tuple[Section, ...]:
+def _ablations(store: Source, designs: Sequence[Design]) -> tuple[Section, ...]:
     """Return the section of the ablations, nothing for a study without one."""
     cells = [(design, ablation.read(store, design.runs)) for design in designs]
     disturbed = [(design, own) for design, own in cells if own]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
     from noisyhealth.analysis.paired import Change
-    from noisyhealth.tracking.store import Store
+    from noisyhealth.report.source import Source
 
 SHOWN = 200
 """The most examples of a task that a page shows."""
@@ -56,7 +56,7 @@ class Examples:
         return replace(self, changes=changes, flips=flipped, clean=clean, items=items)
 
 
-def read(store: Store, runs: Sequence[Run], folder: Path, submit: Submit, *, seed: int, warning: str = "") -> Examples:
+def read(store: Source, runs: Sequence[Run], folder: Path, submit: Submit, *, seed: int, warning: str = "") -> Examples:
     """Return what the answers of all disturbed cells say, and write them to `folder`; `submit` has them resampled.
 
     Raises StoreError for files that cannot be read, DataError where a run's logged score is not that of its answers.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
+_VANISHED = "its process vanished: it was killed outright, or the machine stopped"
 _PAGE = 1000  # the most that MLflow reads or takes at once
 
 
@@ -163,13 +164,13 @@ class Store:
     def _heartbeats(self) -> Heartbeats:
         return Heartbeats(lambda run, now: self.client.set_tag(run, heartbeat.HEARTBEAT, now))
 
-    def bury(self) -> list[str]:
+    def bury(self, why: str = _VANISHED) -> list[str]:
         """End as KILLED the study's runs whose process is gone without having ended them; return their names."""
         if not self.exists():
             return []
         gone = [run for run in self.runs("attributes.status = 'RUNNING'") if heartbeat.vanished(run.data.tags)]
         for run in gone:
-            self.tag(run.info.run_id, "error", "its process vanished: it was killed outright, or the machine stopped")
+            self.tag(run.info.run_id, "error", why)
             self.end(run.info.run_id, "KILLED")
         return [str(run.info.run_name) for run in gone]
 
