@@ -1,5 +1,6 @@
 """What a cell's key counts as its code, against what its code really imports."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,28 @@ def test_no_statistic_that_only_reads_runs_makes_every_cell_run_again(graph: Imp
 @pytest.mark.parametrize("name", version._READERS)
 def test_what_is_left_out_exists(name: str) -> None:
     assert (ROOT / name).exists()
+
+
+def test_what_is_uncommitted_is_a_patch_that_gives_the_checkout_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*arguments: str, folder: Path) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True)
+
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "src").mkdir(parents=True)
+    (here / "src" / "old.py").write_text("one = 1\n")
+    git("init", "-q", folder=here)
+    git("add", "-A", folder=here)
+    git("commit", "-qm", "first", folder=here)
+    git("clone", "-q", str(here), str(there), folder=tmp_path)
+    (here / "src" / "old.py").write_text("one = 2\n# no newline at the end")
+    (here / "src" / "new.py").write_text("two = 'ü'\n", encoding="utf-8")
+    monkeypatch.setattr(version, "_ROOT", here)
+    (tmp_path / "patch").write_text(version.uncommitted.__wrapped__(), encoding="utf-8")
+    git("apply", str(tmp_path / "patch"), folder=there)
+    for name in ("old.py", "new.py"):
+        assert (there / "src" / name).read_bytes() == (here / "src" / name).read_bytes()
+    (here / "src" / "old.py").write_bytes(b"one = '\xe9'\n")
+    assert "\\xe9" in version.uncommitted.__wrapped__()

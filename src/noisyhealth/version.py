@@ -11,7 +11,6 @@ _ROOT = Path(__file__).parent
 # What only reads runs cannot change them: mending a table must not make every cell run again.
 _READERS = (
     *("report/", "audit/", "sweep.py", "before.py", "jobs.py", "show.py", "commands.py", "__main__.py"),
-    *("configuration.py", "overrides.py", "targets.py", "progress.py"),
     *("catalogue.py", "completion.py", "marked.py", "status.py", "usage.py"),
     *("contract/", "api.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
