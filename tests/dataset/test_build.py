@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from random import Random
 
@@ -392,19 +391,3 @@ def test_a_build_that_was_changed_since_is_an_error_that_says_what_to_delete(har
         (folder / TABLE).write_bytes(table[:-40] if harm == "cut" else table[:60] + b"X" + table[61:])
     with pytest.raises(DataError, match=rf"{folder} was changed or cut since it was built: delete that folder"):
         dataset.load(replace(whole), str(tmp_path))
-
-
-def test_a_perturbation_of_the_user_s_that_changes_is_another_build(tmp_path: Path) -> None:
-    own = tmp_path / "own.py"
-    hashes = []
-    for mark in "AB":
-        own.write_text(f"class Mark:\n    def __call__(self, word, text, rng):\n        return {mark!r}\n")
-        found = spec_from_file_location("own", own)
-        assert found is not None
-        assert found.loader is not None
-        module = module_from_spec(found)
-        sys.modules["own"] = module
-        found.loader.exec_module(module)
-        hashes.append(design(invented(14), disturbances=(Disturbance("mark", {"low": 0.1}, True, module.Mark()),)).hash)
-    del sys.modules["own"]
-    assert len(set(hashes)) == 2
