@@ -18,7 +18,7 @@ from conftest import REPOSITORY, environment
 from noisyhealth import settings
 from noisyhealth.tracking.store import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")]
+pytestmark = pytest.mark.slow
 ELSEWHERE = ("audit.md", "extend.md", "decisions.md", "log.md")
 PAGES = [REPOSITORY / "README.md", *sorted(p for p in (REPOSITORY / "docs").glob("*.md") if p.name not in ELSEWHERE)]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)

@@ -22,8 +22,6 @@ from noisyhealth.text.prompt import Wording
 from noisyhealth.tracking.entries import Headline
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 CELLS = [("none", "low"), *((p, level) for p in ("typo", "homophone", "redact") for level in ("low", "mid", "high"))]
 Make = Callable[..., Cell]
 

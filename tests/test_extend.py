@@ -19,10 +19,7 @@ from noisyhealth.audit import command as audit
 from noisyhealth.audit.finding import Verdict
 from noisyhealth.settings import Cell
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning"),  # MLflow's own mappers
-]
+pytestmark = pytest.mark.slow
 
 PAGE = (REPOSITORY / "docs" / "extend.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`(mine/[^`]+)`\n\n```(?:python|yaml)\n(.*?)^```", PAGE, re.M | re.S))

@@ -20,10 +20,7 @@ from conftest import REPOSITORY, Answering, Ended, completion, environment, send
 
 from noisyhealth.tracking.store import Store
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning"),  # MLflow's own mappers
-]
+pytestmark = pytest.mark.slow
 
 GRID = ("model=majority", "data.split.test=6", "cache=cache")
 NINE = ("perturb=typo,homophone,redact", "level=low,mid,high")

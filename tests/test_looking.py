@@ -16,8 +16,6 @@ from noisyhealth.records import Edit
 from noisyhealth.status import Found
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 CONF = REPOSITORY / "conf"
 TEXT = "The patient reports a severe headache since Monday and takes 500 mg paracetamol every evening without relief."
 

@@ -21,8 +21,6 @@ from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.models.encoder import net
 from noisyhealth.models.local import causal
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 Command = Callable[..., Ended]
 SOURCES = sorted(
     path

@@ -15,8 +15,6 @@ from conftest import KEY, Ended, Study, error, execute, serving, started
 from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 Command = Callable[..., Ended]
 
 

@@ -10,8 +10,6 @@ from conftest import Ended
 
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 SMALL = ("task=sentiment", "data.split.test=6", "model.max_length=32", "model.frozen=6")
 Command = Callable[..., Ended]
 

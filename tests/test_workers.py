@@ -16,8 +16,6 @@ from conftest import Ended, execute, started
 
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 REPEATS = int(os.environ.get("NOISYHEALTH_REPEATS", "1"))
 LAUNCHERS = {
     "joblib": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=4"),

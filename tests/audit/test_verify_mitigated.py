@@ -23,8 +23,6 @@ from noisyhealth.audit.verify import Verifier
 from noisyhealth.evidence import CALLS, LEARNED, PREDICTIONS
 from noisyhealth.tracking.seal import MARK
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 GRID = ("experiment=mitigations", "model=majority", "perturb=none,typo", "hydra.sweeper.params.level=mid")
 
 

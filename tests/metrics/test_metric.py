@@ -12,8 +12,6 @@ from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.records import Answer, Example, Outcome
 from noisyhealth.settings import Cell
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 EXAMPLES = [Example("1", "good", "positive"), Example("2", "bad", "negative"), Example("3", "worse", "negative")]
 ANSWERS = [Answer(e.id, "positive", "positive", Outcome.SCORED) for e in EXAMPLES]
 

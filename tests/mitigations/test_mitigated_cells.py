@@ -18,8 +18,6 @@ from noisyhealth.settings import Cell
 from noisyhealth.tracking.budget import Budget
 from noisyhealth.tracking.journal import Journal
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 Make = Callable[..., Cell]
 MITIGATIONS = ("spelling", "vote", "detect")
 

@@ -13,7 +13,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from noisyhealth import settings
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "mitigations.md"
 
 

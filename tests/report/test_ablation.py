@@ -16,8 +16,6 @@ from noisyhealth.errors import DataError
 from noisyhealth.report.analyse import Options, analyse
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")
-
 N = 60
 TYPO = Condition("typo", "mid", 0.3)
 Study = Callable[..., Path]

@@ -20,8 +20,6 @@ from noisyhealth.report import runs
 from noisyhealth.report.analyse import Options, analyse
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")
-
 TABLES = (
     *("baselines", "categories", "categories_by_model_task", "categories_by_perturb_level"),
     *(f"categories_by_{name}" for name in ("model", "task", "perturb", "level")),

@@ -15,8 +15,6 @@ from noisyhealth.tracking import heartbeat
 from noisyhealth.tracking.heartbeat import HEARTBEAT, PROCESS, Heartbeats, signs, vanished
 from noisyhealth.tracking.store import Store
 
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")  # MLflow's own mappers
-
 BEGIN = """
 import sys, time
 from noisyhealth.tracking.store import Store

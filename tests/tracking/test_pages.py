@@ -25,10 +25,7 @@ from conftest import REPOSITORY, chromium, environment, execute, listening
 from noisyhealth.tracking import ui
 from noisyhealth.tracking.store import Store
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning"),  # MLflow's own mappers
-]
+pytestmark = pytest.mark.slow
 
 HOSTILE = "<img src=x onerror=window.caught=1>"
 SECONDS = 150_000  # milliseconds that a page may take on a busy machine

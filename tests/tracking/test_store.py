@@ -15,8 +15,6 @@ from noisyhealth.tracking import store as module
 from noisyhealth.tracking.store import Store
 
 # MLflow 3.17 with SQLAlchemy 2.1: its own mappers use a loader that will go.
-pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWarning")
-
 CELL = {"kind": "cell"}
 FIRST_USE = """
 import sys
