@@ -116,7 +116,10 @@ def _checked(verifier: Verifier, runs: Sequence[KeptRun]) -> list[Checked]:
 
 
 def _stored(target: str, store: Store, scratch: Path) -> Iterator[KeptRun]:
-    """Yield the run of an id, or the finished runs of a study."""
+    """Return the run of an id, or the finished runs of a study, each fetched when it is asked for.
+
+    Raises DataError, at once, where there is none.
+    """
     if _RUN_ID.fullmatch(target):
         found = [store.run(target)]
         if (kind := found[0].data.tags.get("kind")) != "cell":
@@ -125,8 +128,7 @@ def _stored(target: str, store: Store, scratch: Path) -> Iterator[KeptRun]:
             )
     else:
         found = list(_finished(store))
-    for run in found:
-        yield KeptRun(str(run.info.run_id), _folder(store, run, scratch), Logged.of(run))
+    return (KeptRun(str(run.info.run_id), _folder(store, run, scratch), Logged.of(run)) for run in found)
 
 
 def _folder(store: Store, run: Run, scratch: Path) -> Path:
