@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP = $(BIN)/python -m pip install --disable-pip-version-check $$(test -t 1 || echo --quiet)
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo check test format ui server server-stop clean
+.PHONY: help install demo check test test-slow format ui server server-stop clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,8 +39,11 @@ check: $(STAMP) ## format, lint, types, direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(STAMP) ## run the tests, two files at a time
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+test: $(STAMP) ## run the tests, two files at a time; those that are marked slow are left to test-slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+
+test-slow: $(STAMP) ## run the slow tests: sweeps by several workers, faults, every command of the docs
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 format: $(STAMP) ## put the code in the house's format
 	$(BIN)/ruff format .

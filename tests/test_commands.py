@@ -63,6 +63,7 @@ def test_the_readme_s_checker_finds_a_text_that_stands_in_two_files_of_an_export
     assert "FAULT no text in two values of split" in ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting", ["perturb=redact perturb.change.mask=___", "protect=[]", "perturb=typo perturb.unit=valid_words"]
 )

@@ -74,6 +74,7 @@ def test_the_folders_hold_the_choices_of_the_study(group: str) -> None:
     assert set(STUDY[group]) <= set(GROUPS[group])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "model"), list(product(GROUPS["task"], GROUPS["model"])))
 def test_every_cell_composes_and_its_targets_take_their_arguments(task: str, model: str) -> None:
     for perturb, level in product(GROUPS["perturb"], GROUPS["level"]):

@@ -13,6 +13,8 @@ from conftest import KEY, REPOSITORY, environment, serving
 
 from noisyhealth.jobs import DIMENSIONS
 
+pytestmark = pytest.mark.slow
+
 FILES = {path.stem: path for path in sorted((REPOSITORY / "conf/experiment").glob("*.yaml"))}
 NOT_HERE = {
     "tune": "Optuna decides its cells; tests/test_tuning.py runs it",
@@ -81,7 +83,6 @@ def steps(name: str, url: str) -> list[list[str]]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_every_experiment_runs_to_its_table(name: str, ended: dict[str, list[dict[str, Any]]], folder: Path) -> None:
     if name in NOT_HERE:
@@ -98,7 +99,6 @@ def test_every_experiment_runs_to_its_table(name: str, ended: dict[str, list[dic
         assert f"Ablation of {factor}" in ended[name][1]["stdout"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["draws", "temperature"])
 def test_what_stands_for_chance_has_its_components_of_variance(
     name: str, ended: dict[str, list[dict[str, Any]]], folder: Path
@@ -108,7 +108,6 @@ def test_what_stands_for_chance_has_its_components_of_variance(
     assert len(pd.read_csv(path)) == 7  # text, two settings, three pairs, all three
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "setting", "values"), [("own", "prompt", ["study", "mine"]), ("fewer", "prompt.shots", ["0", "1"])]
 )

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOK = REPOSITORY / "notebooks" / "study.ipynb"
 # What a notebook has and a program has not.
 BEFORE = "import matplotlib\nmatplotlib.use('Agg')\nfrom builtins import print as display\n"

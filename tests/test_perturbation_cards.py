@@ -9,6 +9,8 @@ from noisyhealth.contract import card, command
 from noisyhealth.contract.card import Card
 from noisyhealth.contract.texts import SENTENCE
 
+pytestmark = pytest.mark.slow
+
 PAGE = (REPOSITORY / "docs" / "perturbations.md").read_text(encoding="utf-8")
 NAMES = sorted({path.stem for path in (REPOSITORY / "conf" / "perturb").glob("*.yaml")} - {"none"})
 CARDS = dict(re.findall(r"^## (\w+)\n.*?<!-- card -->\n(.*?)\n<!-- end of card -->", PAGE, re.MULTILINE | re.DOTALL))

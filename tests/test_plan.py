@@ -29,6 +29,7 @@ def test_a_plan_shows_each_model_s_calls_and_one_prompt_of_each_task(planned: En
     assert planned.stdout.count("what is asked of the first text") == 2
 
 
+@pytest.mark.slow
 def test_a_plan_counts_what_is_known_already(command: Callable[..., Ended]) -> None:
     done = command("run.py", "model=majority", "perturb=typo", "level=low", *OWN)
     assert done.returncode == 0, done.stderr
@@ -57,6 +58,7 @@ def test_a_plan_counts_no_tokens_for_labels_that_are_chosen(command: Callable[..
     assert (low, int(high) % 6) == ("6", 0), "only the six questions are answered in words"
 
 
+@pytest.mark.slow
 def test_a_budget_of_calls_holds_over_the_sweep_and_the_same_command_goes_on(command: Callable[..., Ended]) -> None:
     first = command("run.py", *GRID, "budget.calls=20")
     assert first.returncode == 1

@@ -178,6 +178,7 @@ def test_a_path_that_cannot_be_used_is_told_in_a_sentence_before_any_work(
     assert (workspace / "taken").read_text() == "of the user's"
 
 
+@pytest.mark.slow
 def test_an_id_with_slashes_is_data_and_no_path(command: Command, workspace: Path) -> None:
     (workspace / "messages.jsonl").write_text(
         "".join(
@@ -202,6 +203,7 @@ def files_with(secret: str, folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_key_is_in_no_file_of_a_study_and_its_report(command: Command, workspace: Path, server: Answering) -> None:
     ended = command(
         "run.py", "-m", "model=gpt", "weights=study", f"weights.gpt.endpoint.url={server.url}", "cache=cache",

@@ -220,6 +220,7 @@ def test_a_command_that_cannot_be_run_is_told_in_a_sentence_before_any_work(
     assert not (workspace / "mlflow.db").exists(), "no run is made"
 
 
+@pytest.mark.slow
 def test_a_journal_that_cannot_be_written_ends_the_sweep(command: Command, workspace: Path) -> None:
     (workspace / "own").mkdir()
     with Journal(workspace / "own" / "journal.sqlite").writing() as writer:
@@ -240,6 +241,7 @@ def test_a_single_cell_that_is_done_says_so(nine: Study, run: Command) -> None:
     assert len(runs(nine.folder)) == 9
 
 
+@pytest.mark.slow
 def test_two_workers_run_every_cell_once(nine: Study, run: Command) -> None:
     grid = ("-m", "model=majority", "perturb=none,typo", "level=low,mid", "data.split.test=6", "study=workers")
     ended = run(*grid, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")

@@ -10,11 +10,12 @@ from conftest import Ended
 
 from noisyhealth.tracking.store import Store
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("task=sentiment", "data.split.test=6", "model.max_length=32", "model.frozen=6")
 Command = Callable[..., Ended]
 
 
-@pytest.mark.slow
 def test_a_search_chooses_by_the_validation_texts_alone(command: Command, workspace: Path) -> None:
     space = "model.epochs=choice(1,2)"
     ended = command("run.py", "experiment=tune", *SMALL, "hydra.sweeper.n_trials=3", space)
@@ -39,7 +40,6 @@ def test_a_search_chooses_by_the_validation_texts_alone(command: Command, worksp
     assert sorted(told) == pytest.approx(sorted(scores), abs=1e-4)
 
 
-@pytest.mark.slow
 def test_a_sweep_over_settings_of_the_encoder_names_its_runs_after_them(command: Command, workspace: Path) -> None:
     grid = ("model=bluebert", "perturb=none,redact", "model.epochs=1,2", "study=grid")
     ended = command("run.py", "-m", *SMALL, *grid)

@@ -16,6 +16,8 @@ from conftest import Ended, execute, started
 
 from noisyhealth.tracking.store import Store
 
+pytestmark = pytest.mark.slow
+
 REPEATS = int(os.environ.get("NOISYHEALTH_REPEATS", "1"))
 LAUNCHERS = {
     "joblib": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=4"),
@@ -67,7 +69,6 @@ def check(folder: Path, ended: Ended, cells: int, tasks: int) -> list[Any]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("repeat", range(REPEATS))
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_four_workers_on_an_empty_folder_do_every_cell_once(
@@ -81,7 +82,6 @@ def test_four_workers_on_an_empty_folder_do_every_cell_once(
     assert Counter(run.data.tags["task"] for run in found) == dict.fromkeys(tasks, each)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("repeat", range(REPEATS))
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_four_workers_that_need_one_fit_make_it_once(
@@ -105,7 +105,6 @@ def test_four_workers_that_need_one_fit_make_it_once(
     assert {json.loads(file.read_text())["begun"] for file in files} == {begun}, "no later fit took its place"
 
 
-@pytest.mark.slow
 def test_two_sweeps_at_once_share_what_they_do(tmp_path: Path, shared_cache: Path) -> None:
     grid = ("-m", *SMALL, "model=majority", "perturb=typo,redact", "level=low,mid,high")
     with (
@@ -121,7 +120,6 @@ def test_two_sweeps_at_once_share_what_they_do(tmp_path: Path, shared_cache: Pat
     assert Counter(row["run"] for row in told if row["status"] == "done") == {run.info.run_id: 1 for run in found}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_four_workers_leaves_no_run_running_and_the_same_command_goes_on(
     tmp_path: Path, shared_cache: Path, sent: signal.Signals

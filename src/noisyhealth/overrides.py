@@ -66,10 +66,15 @@ def read(given: Sequence[str]) -> list[Override]:
 def check(config: DictConfig, given: Sequence[Override]) -> None:
     """Raise ConfigError for what Hydra takes without a word, and is not meant.
 
-    That is a value that is named twice, a sentence whose comma makes two values of it, and a new setting that nothing
-    reads.
+    That is a setting or a value that is named twice, a sentence whose comma makes two values of it, and a new setting
+    that nothing reads.
     """
+    earlier: dict[str, str] = {}
     for override in given:
+        key, line = override.get_key_element().lstrip("+"), str(override.input_line)
+        if key in earlier:
+            raise ConfigError(f"{earlier[key]} {line}: {override.key_or_group} is given twice; leave one of them out")
+        earlier[key] = line
         if override.is_sweep_override():
             _distinct(override)
         if (override.is_add() or override.is_force_add()) and not _is_group(override):

@@ -11,6 +11,8 @@ from conftest import Ended, Study, asked, execute
 
 from noisyhealth.tracking.seal import MARK, sealer
 
+pytestmark = pytest.mark.slow
+
 Ask = Callable[..., Ended]
 GRID = ("-m", "task=sentiment,qa", "model=majority", "perturb=none,typo", "level=high", "data.split.test=6")
 

@@ -159,6 +159,7 @@ def test_what_mlflow_has_is_compared_with_what_the_run_wrote_down(part: str, nam
     assert f"{name} is 7 in MLflow" in found.what
 
 
+@pytest.mark.slow
 def test_a_number_changed_in_mlflow_s_own_file_fails_the_study(ask: Ask, audited: Path, packed: Bundle) -> None:
     run = named(packed, TYPO)
     change = "update latest_metrics set value = value + ? where run_uuid = ? and key = 'accuracy'"
@@ -176,6 +177,7 @@ def test_a_number_changed_in_mlflow_s_own_file_fails_the_study(ask: Ask, audited
     assert "10 runs: 9 the same, 1 different." in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_number_changed_in_a_table_of_the_report_fails_the_study(ask: Ask, audited: Path) -> None:
     table = audited / "reports" / "demo" / "scores.csv"
     whole = table.read_text(encoding="utf-8")

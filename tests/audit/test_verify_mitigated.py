@@ -23,6 +23,8 @@ from noisyhealth.audit.verify import Verifier
 from noisyhealth.evidence import CALLS, LEARNED, PREDICTIONS
 from noisyhealth.tracking.seal import MARK
 
+pytestmark = pytest.mark.slow
+
 GRID = ("experiment=mitigations", "model=majority", "perturb=none,typo", "hydra.sweeper.params.level=mid")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, environment
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = re.findall(r"^```bash\n(.*?)^```", (REPOSITORY / "docs" / "audit.md").read_text("utf-8"), re.M | re.S)
 
 

@@ -71,6 +71,7 @@ def test_short_texts_belong_together_that_differ_in_case_and_marks_alone(one: st
     assert together(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [40, 60, 100])
 def test_a_long_text_with_one_word_changed_is_found_always(length: int) -> None:
     pairs = [" ".join(words(length, f"pair {n}")) for n in range(300)]

@@ -129,6 +129,7 @@ def test_a_setting_that_is_no_chance_has_no_components_of_variance(shots: Path) 
     assert not list((shots / "tables").glob("variance*"))
 
 
+@pytest.mark.slow
 def test_two_settings_have_a_table_each_with_the_other_held_and_one_of_variances(
     folder: Path, answers: Answers
 ) -> None:

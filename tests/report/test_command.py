@@ -87,6 +87,7 @@ def test_a_study_that_is_not_whole_is_not_analysed_but_listed(part: Ended, nine:
     assert not (nine.folder / "reports" / "part").exists()
 
 
+@pytest.mark.slow
 def test_where_it_is_allowed_every_table_says_so(part: Ended, nine: Study, shared_cache: Path) -> None:
     assert part.returncode == 0, part.stderr
     given = ("study=part", "grid.level=[low,mid,high]", "allow_incomplete=true")

@@ -92,6 +92,7 @@ def test_a_store_that_fails_does_not_end_the_beating(monkeypatch: pytest.MonkeyP
     beats.end("one")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_outright_is_ended_at_the_next_start_and_a_live_one_is_not(
     workspace: Path, command: Callable[..., Ended]
 ) -> None:

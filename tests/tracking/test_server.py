@@ -18,6 +18,8 @@ from conftest import REPOSITORY, Ended, execute, started
 
 from noisyhealth.tracking.store import Store
 
+pytestmark = pytest.mark.slow
+
 FILES = {"config.yaml", "build.json", "environment.json", "manifest.json", "predictions.parquet", "variants.parquet"}
 GRID = ("-m", "model=majority", "perturb=typo,homophone,redact", "level=low,mid,high", "data.split.test=6")
 TRACKING = "tracking=server"
@@ -90,7 +92,6 @@ def free_port() -> int:
     return port
 
 
-@pytest.mark.slow
 def test_four_workers_run_every_cell_once_and_the_report_is_made_from_the_server(served: Served) -> None:
     swept = served.run("run.py", *GRID, "study=four", "hydra/launcher=joblib", "hydra.launcher.n_jobs=4")
     assert swept.returncode == 0, swept.stderr
@@ -112,7 +113,6 @@ def test_four_workers_run_every_cell_once_and_the_report_is_made_from_the_server
     assert not (served.work / "mlruns").exists(), "files of runs are the server's"
 
 
-@pytest.mark.slow
 def test_a_server_that_goes_away_ends_the_sweep_and_loses_nothing_finished(served: Served) -> None:
     variables = {"MLFLOW_TRACKING_URI": served.url, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1"}
     with started(served.work, served.cache, "run.py", *GRID, TRACKING, "study=away", **variables) as sweep:

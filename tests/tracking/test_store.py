@@ -76,6 +76,7 @@ def data(store: Store, run: str) -> Any:
     return store.client.get_run(run).data
 
 
+@pytest.mark.slow
 def test_a_fresh_store_made_by_several_processes_at_once_loses_no_run(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(
@@ -210,6 +211,7 @@ def test_a_tag_set_later_is_kept(store: Store) -> None:
     assert data(store, run).tags["error"] == '{"why": "\\u00e9"}'
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_any_moment_leaves_a_store_that_can_be_written(store: Store) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, store.uri, store.artifacts, store.study, store.lock],

@@ -17,6 +17,8 @@ import pytest
 from conftest import Ended
 from faulty import Faulty, running
 
+pytestmark = pytest.mark.slow
+
 CONF = Path(__file__).parents[3] / "conf"
 
 # Imports once; then each line it reads, "JOURNAL FIRST-END FIRST-END ...", is a process a range that asks these texts.

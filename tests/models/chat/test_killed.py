@@ -16,6 +16,8 @@ from typing import IO
 import pytest
 from faulty import Faulty, running
 
+pytestmark = pytest.mark.slow
+
 KILLS, TEXTS, CONCURRENCY = 200, 200, 8
 
 # Imports once; then each line it reads is a process of its own that asks all texts, as a cell does.

@@ -167,6 +167,7 @@ def test_prompt_pool_and_name_do_not_change_the_fit(moods: Encoder, cache: Path)
     assert other.label == "other(MiniLM-L6)"
 
 
+@pytest.mark.slow
 def test_balanced_weights_let_a_rare_label_count_as_much_as_a_frequent_one(tmp_path: Path) -> None:
     body = BertModel(BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8))
     network = encoder_fit.Classifier(body, "mean", [0.5, 2.0])
