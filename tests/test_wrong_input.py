@@ -119,6 +119,7 @@ TABLE: list[tuple[str, str, str]] = [
     (ANALYSE, "grid.modle=[gpt]", "did you mean grid.model?"),
     (ANALYSE, "grid.model=gpt,llama", "grid.model=gpt,llama has several values"),
     (ANALYSE, "allow_incomplete=maybe", "allow_incomplete='maybe' is neither true nor false"),
+    (ASK, "show level=low level=high --text pain", "level is given twice"),
     (ANALYSE, "+foo=1", "nothing reads 'foo'"),
     (ANALYSE, "--foo", "there is no option --foo"),
     # The commands.

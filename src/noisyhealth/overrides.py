@@ -42,7 +42,8 @@ class Line:
     def of(cls, arguments: Sequence[str]) -> Line:
         """Return the line of a script that Hydra runs.
 
-        Raises ConfigError for an option that Hydra does not know, and for settings on both sides of an option.
+        Raises ConfigError for an option that Hydra does not know, for settings on both sides of an option, and for one
+        that is given twice.
         """
         from hydra._internal.utils import get_args_parser
 
@@ -53,7 +54,18 @@ class Line:
                     f"there is no option {word}; --help shows those there are, and a setting has no dashes"
                 )
             raise ConfigError(f"{word} stands behind an option that stands behind settings: put options first, as -m")
+        once(known.overrides)
         return cls(known.overrides, known.multirun, known.config_dir, known.help)
+
+
+def once(given: Sequence[str]) -> None:
+    """Raise ConfigError for a setting that is given twice: Hydra takes the last without a word."""
+    earlier: dict[str, str] = {}
+    for setting in given:
+        name = setting.partition("=")[0].lstrip("+")
+        if name in earlier:
+            raise ConfigError(f"{earlier[name]} {setting}: {name} is given twice; leave one of them out")
+        earlier[name] = setting
 
 
 def read(given: Sequence[str]) -> list[Override]:
@@ -66,15 +78,10 @@ def read(given: Sequence[str]) -> list[Override]:
 def check(config: DictConfig, given: Sequence[Override]) -> None:
     """Raise ConfigError for what Hydra takes without a word, and is not meant.
 
-    That is a setting or a value that is named twice, a sentence whose comma makes two values of it, and a new setting
-    that nothing reads.
+    That is a value that is named twice, a sentence whose comma makes two values of it, and a new setting that nothing
+    reads.
     """
-    earlier: dict[str, str] = {}
     for override in given:
-        key, line = override.get_key_element().lstrip("+"), str(override.input_line)
-        if key in earlier:
-            raise ConfigError(f"{earlier[key]} {line}: {override.key_or_group} is given twice; leave one of them out")
-        earlier[key] = line
         if override.is_sweep_override():
             _distinct(override)
         if (override.is_add() or override.is_force_add()) and not _is_group(override):

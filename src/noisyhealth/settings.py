@@ -121,6 +121,7 @@ def compose(conf: Path, given: Sequence[str], beside: str | None = None) -> list
     `beside`: a folder of the user's own groups. Raises ConfigError for a setting that cannot be used, and where a
     folder is not there.
     """
+    overrides.once(given)
     try:
         parsed = overrides.read(given)
         [jobs] = BasicSweeper.split_arguments(parsed, None)

@@ -20,8 +20,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from noisyhealth.errors import WeightsError
-from noisyhealth.models.chat import loopback
-from noisyhealth.models.chat.loopback import Served
+from noisyhealth.models.chat import loopback, server
+from noisyhealth.models.chat.server import Served
 from noisyhealth.models.local.causal import CausalLM
 from noisyhealth.models.local.decoding import Decoding, Generated
 
@@ -29,7 +29,8 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from noisyhealth.models.chat import loopback
-served = loopback.Served(Path(sys.argv[1]), "SmolLM2-135M", "float32", 512, 4)
+from noisyhealth.models.chat.server import Served
+served = Served(Path(sys.argv[1]), "SmolLM2-135M", "float32", 512, 4)
 urls = [loopback.ensure(served, sys.argv[2]) for _ in range(2)]
 print(*urls, flush=True)
 time.sleep(600)
@@ -103,7 +104,7 @@ def test_requests_that_wait_together_are_one_batch_with_one_beginning(
     shared_cache: Path, configured: Callable[..., DictConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = instantiate(configured(f"cache={shared_cache}").weights.llama.source).folder()
-    batcher, asked = loopback._Batcher(Served(folder, "SmolLM2-135M", "float32", 512, 4)), list[int]()
+    batcher, asked = server._Batcher(Served(folder, "SmolLM2-135M", "float32", 512, 4)), list[int]()
     generate, lead = CausalLM.generate, "Say how the writer of the message at the end feels, in one word. " * 4
 
     def counted(lm: CausalLM, prompts: list[list[int]], decoding: Decoding) -> Iterator[Generated]:
@@ -225,13 +226,13 @@ def test_a_server_that_died_is_started_again(workspace: Path, monkeypatch: pytes
 
 
 def test_it_ends_when_its_owner_is_killed(urls: list[str], owner: subprocess.Popen[str], shared_cache: Path) -> None:
-    server = json.loads(state_file(shared_cache, owner).read_text())["pid"]
+    pid = json.loads(state_file(shared_cache, owner).read_text())["pid"]
     assert post(urls[0], question("hi"))[0] == 200
     os.kill(owner.pid, signal.SIGKILL)
     # Not waited for: the owner stays a zombie, as under a parent that never asks.
     deadline = time.monotonic() + 20
-    while loopback._alive(server) and time.monotonic() < deadline:
+    while server.alive(pid) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not loopback._alive(server)
+    assert not server.alive(pid)
     with pytest.raises(OSError, match=r"refused|reset"):
         urlopen(f"{urls[0]}/models", timeout=5)

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from noisyhealth import version
 from noisyhealth.errors import ConfigError, WeightsError
 from noisyhealth.models.chat import loopback
+from noisyhealth.models.chat.server import Served
 from noisyhealth.models.local import causal
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.models.weights import Source
@@ -143,7 +144,7 @@ class Loopback:
     @property
     def identity(self) -> str:
         """The weights' identity, the number format and the libraries they are computed with, and the server's code."""
-        code = version.of("models/chat/loopback.py", *causal.CODE)
+        code = version.of("models/chat/server.py", *causal.CODE)
         return f"{self.source.identity} {causal.pick_dtype(self.dtype)} {causal.runtime()} on loopback by {code}"
 
     def check(self) -> None:
@@ -152,7 +153,7 @@ class Loopback:
 
     def open(self) -> Address:
         """Return the address of the sweep's server."""
-        served = loopback.Served(self.source.folder(), self.source.name, self.dtype, self.batch_tokens, self.batch_size)
+        served = Served(self.source.folder(), self.source.name, self.dtype, self.batch_tokens, self.batch_size)
         return Address(loopback.ensure(served, self.cache), "EMPTY", self.source.name)
 
     def price(self, prices: Mapping[str, Mapping[str, float]]) -> Price:
