@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import fmean
 
 from noisyhealth import settings
+from noisyhealth.cell import Cell
 from noisyhealth.metrics import overlap
 from noisyhealth.models.encoder.encoder import Encoder
 from noisyhealth.records import Example, Query, Training
@@ -101,7 +102,7 @@ def gain(name: str, found: Set, options: argparse.Namespace) -> float:
     return 100 * (ours - theirs)
 
 
-def settings_of(found: Set, options: argparse.Namespace) -> settings.Cell:
+def settings_of(found: Set, options: argparse.Namespace) -> Cell:
     """Return a cell of the set's task with an encoder."""
     given = ["model=bluebert", f"task={found.task}", f"cache={options.cache}", *found.settings, *options.settings]
     [cfg] = settings.compose(ROOT / "conf", [*given, f"model.accelerator={options.accelerator}"])

@@ -21,7 +21,7 @@ def main() -> None:
     conf, given, told = Path(sys.argv[1]) / "conf", Path(sys.argv[2]), Path(sys.argv[3])
     for module in HEAVY:
         import_module(module)
-    from noisyhealth import commands, sweep
+    from noisyhealth import command_line, sweep
     from noisyhealth.report import analyse
     from noisyhealth.text.tagger import Tagger
 
@@ -31,7 +31,7 @@ def main() -> None:
     for name, steps in json.loads(given.read_text()).items():
         results[name] = []
         for step in steps:
-            other = lambda step=step: commands.main(step)  # noqa: E731
+            other = lambda step=step: command_line.main(step)  # noqa: E731
             results[name].append(forked(scripts.get(step[0], other), step))
             if results[name][-1]["code"]:
                 break

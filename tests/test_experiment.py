@@ -12,11 +12,11 @@ import yaml
 from omegaconf import DictConfig
 
 from noisyhealth import experiment, scoring, settings, study
+from noisyhealth.cell import Cell
 from noisyhealth.errors import CallError, ConfigError, StoreError
 from noisyhealth.models.model import FREE, Price
 from noisyhealth.perturbations.engine import distance, replay
 from noisyhealth.records import Edit, Fit, Outcome, Query, Reply, Training
-from noisyhealth.settings import Cell
 from noisyhealth.study import Ledger, Record
 from noisyhealth.text.prompt import Wording
 from noisyhealth.tracking.entries import Headline

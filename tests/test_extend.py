@@ -17,7 +17,8 @@ from conftest import REPOSITORY, Ended, environment
 from noisyhealth import own_code, settings, study
 from noisyhealth.audit import command as audit
 from noisyhealth.audit.finding import Verdict
-from noisyhealth.settings import Cell
+from noisyhealth.cell import Cell
+from noisyhealth.configuration import CONF
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +157,7 @@ def cell(said: Said, place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         own_code._read.cache_clear()
         importlib.invalidate_caches()
         given = [setting for setting in TOGETHER.split()[5:] if "level=" not in setting]
-        [cfg] = settings.compose(settings.CONF, [settings.search(Path("mine/conf")), *given, "level=high"])
+        [cfg] = settings.compose(CONF, [*given, "level=high"], "mine/conf")
         return settings.cell(cfg)
 
     yield made

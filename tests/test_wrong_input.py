@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, Ended, asked, execute
 
-from noisyhealth import commands, sweep
-from noisyhealth.before import Begun, begun
+from noisyhealth import command_line, sweep
+from noisyhealth.processes import Begun, begun
 from noisyhealth.report import analyse
 
 CONF = REPOSITORY / "conf"
@@ -168,7 +168,7 @@ def words(given: str) -> list[str]:
 def ends(script: str, arguments: list[str]) -> int:
     """Carry out a command in this process and return its exit code."""
     if script == ASK:
-        return commands.main(arguments)
+        return command_line.main(arguments)
     sys.argv = [script, *arguments]
     return sweep.main(CONF) if script == RUN else analyse.main(CONF)
 

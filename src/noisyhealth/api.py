@@ -11,6 +11,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from noisyhealth import settings as configuration
+from noisyhealth.configuration import CONF
 from noisyhealth.dataset import build
 from noisyhealth.dataset.design import Design, Disturbance
 from noisyhealth.errors import ConfigError
@@ -94,7 +95,7 @@ def _asked(perturbation: str | Perturbation, seed: int, settings: tuple[str, ...
 @cache
 def _configured(name: str, seed: int, settings: tuple[str, ...]) -> tuple[Design, Disturbance]:
     try:
-        configs = configuration.compose(configuration.CONF, [f"perturb={name}", f"seed={seed}", *settings])
+        configs = configuration.compose(CONF, [f"perturb={name}", f"seed={seed}", *settings])
         design = configuration.design(configs[0])
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(f"perturb={name} {' '.join(settings)}: {error}") from None

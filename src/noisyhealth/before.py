@@ -7,7 +7,6 @@ import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -18,52 +17,18 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, read_write
 from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import calls, evidence, experiment, jobs, overrides, plan, progress, settings, show, study
-from noisyhealth.errors import BudgetError, ConfigError, JournalError, NoisyHealthError, RefusedError, UnreachableError
+from noisyhealth import calls, evidence, experiment, jobs, overrides, plan, processes, progress, settings, show, study
+from noisyhealth.cell import Cell
+from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.models.model import Model
-from noisyhealth.overrides import Line
-from noisyhealth.settings import Cell
-from noisyhealth.study import PLANNED, REUSED, Asked, Ledger, Record
+from noisyhealth.processes import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun
+from noisyhealth.study import PLANNED, REUSED, Asked, Ledger
 from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
-
-# What the processes of one sweep share: Hydra's launchers hand the environment on.
-NAME = "NOISYHEALTH_SWEEP"
-LEDGER = "NOISYHEALTH_LEDGER"
-PARENT = "NOISYHEALTH_PARENT"
-CELLS = "NOISYHEALTH_CELLS"
-SWEPT = "NOISYHEALTH_SWEPT"
-SEARCH = "NOISYHEALTH_SEARCH"
 
 AT_ONCE = 4  # cells that hydra/launcher=submitit_local runs where hydra.sweeper.max_batch_size says nothing
 
 NO_TAGS: Mapping[str, str] = MappingProxyType({})
-
-# After these no other cell could do better.
-ENDING = (BudgetError, RefusedError, JournalError, UnreachableError)
-
-
-@dataclass
-class Begun:
-    """What the process that started the sweep knows of it."""
-
-    store: Store | None = None
-    parent: str = ""
-    planned: dict[str, str] = field(default_factory=dict)
-    cells: dict[tuple[str, ...], Cell] = field(default_factory=dict)
-    cache: str = ""
-    bar: Any = None
-    line: Line = field(default_factory=lambda: Line(()))
-    checked: bool = False
-    stop: Exception | None = None
-    records: list[Record] = field(default_factory=list)
-
-
-begun = Begun()
-
-
-class Stop(BaseException):
-    """Leaves Hydra before any job: it turns an Exception of a callback into a warning and goes on."""
 
 
 class Before(Callback):
@@ -115,7 +80,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
 
     Raises NoisyHealthError at the first cell that cannot be run.
     """
-    _prepare(configs)
+    processes.prepare(configs)
     cells = [cell_of(config, config.hydra.overrides.task) for config in configs]
     if settings.switch(configs[0], "plan"):
         _tell_plan(cells)
@@ -200,7 +165,7 @@ def _open(config: DictConfig) -> bool:
     """
     sweeper = config.hydra.runtime.choices["hydra/sweeper"]
     first = jobs.shared(config)
-    _prepare([first])
+    processes.prepare([first])
     if first.plan:
         raise ConfigError(f"plan=true: nobody knows before which cells hydra/sweeper={sweeper} will choose")
     cell = settings.cell(first)
@@ -274,28 +239,3 @@ def cell_of(config: DictConfig, given: Sequence[str]) -> Cell:
     # What a search tries is no ablation: its settings are drawn, and no value is met by every cell.
     factors = settings.NO_FACTORS if SEARCH in os.environ else jobs.factors(given, swept)
     return settings.cell(config, jobs.ablation(given, swept), factors)
-
-
-def _prepare(configs: Sequence[DictConfig]) -> None:
-    """Fix what the processes of a command hand on, before torch, mlflow and the hub's client are imported.
-
-    Raises ConfigError where "auto" would be settled on this machine and the cells run on others.
-    """
-    fix_threads(configs[0])
-    if all(str(cfg.weights.name) == "embedded" and str(cfg.data.name) != "hub" for cfg in configs):
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    for cfg in configs:
-        if str(cfg.hydra.launcher.get("_target_", "")).endswith("SlurmLauncher"):
-            for name in ("accelerator", "precision", "dtype"):
-                if cfg.model.get(name) == "auto":
-                    raise ConfigError(
-                        f"model.{name}=auto would mean one thing on this machine and another on Slurm's: give what the "
-                        "nodes have, as model.accelerator=cuda model.precision=bf16-mixed, or model.dtype=bfloat16"
-                    )
-
-
-def fix_threads(cfg: DictConfig) -> None:
-    """Fix what must be fixed in every process before torch is imported."""
-    os.environ.setdefault("OMP_NUM_THREADS", str(cfg.threads))
-    os.environ.setdefault("MKL_NUM_THREADS", str(cfg.threads))
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

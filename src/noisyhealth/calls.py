@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from noisyhealth import plan
+from noisyhealth.cell import Cell
 from noisyhealth.errors import BudgetError, CallError
 from noisyhealth.models.model import FREE, Model
 from noisyhealth.progress import steps
 from noisyhealth.records import Query, Reply
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.tracking.budget import UNLIMITED, Budget
 from noisyhealth.tracking.claims import claims

@@ -17,11 +17,11 @@ from typing import Any
 import yaml
 
 from noisyhealth import manifest, own_code, sealed, version
+from noisyhealth.cell import Cell
 from noisyhealth.mitigated import Copies
 from noisyhealth.models.model import whole_signature
 from noisyhealth.records import Edit, Fit, Query, Scores
 from noisyhealth.scoring import Read, Result
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
 from noisyhealth.tracking import preview

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from noisyhealth import evidence, fits, own_code, scoring, study, version
 from noisyhealth.calls import EMPTY, ask, journal
+from noisyhealth.cell import Cell
 from noisyhealth.errors import StoreError
 from noisyhealth.records import Reply
 from noisyhealth.scoring import Result
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked, Record
 from noisyhealth.tracking import preview
 from noisyhealth.tracking.budget import UNLIMITED, Budget

@@ -11,8 +11,8 @@ from pathlib import Path
 from filelock import FileLock
 
 from noisyhealth import evidence, version
+from noisyhealth.cell import Cell
 from noisyhealth.records import Fit, Scores
-from noisyhealth.settings import Cell
 from noisyhealth.tracking.entries import Point
 
 KIND = "fit"

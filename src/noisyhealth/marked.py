@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from noisyhealth import settings
+from noisyhealth.cell import NONE
 from noisyhealth.dataset import build
 from noisyhealth.perturbations.engine import OutOfReach, Unit, quota, total
 from noisyhealth.records import Edit, Example, Variant, Word
@@ -28,8 +29,8 @@ def show(cfg: DictConfig, text: str) -> bool:
 
     console = Console(highlight=False, soft_wrap=True)
     design = settings.design(cfg)
-    if cfg.perturb.name == settings.NONE:
-        console.print(f"perturb={settings.NONE}: nothing is disturbed", text, sep="\n", markup=False)
+    if cfg.perturb.name == NONE:
+        console.print(f"perturb={NONE}: nothing is disturbed", text, sep="\n", markup=False)
         return True
     [disturbance] = [one for one in design.disturbances if one.name == cfg.perturb.name]
     level = str(cfg.level.name)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from noisyhealth.cell import Cell
 from noisyhealth.errors import ConfigError
 from noisyhealth.mitigations.mitigation import Input, Learned
 from noisyhealth.perturbations.engine import replay
 from noisyhealth.records import Dose, Example, Query, Scores, Variant
-from noisyhealth.settings import Cell
 
 if TYPE_CHECKING:
     from noisyhealth.dataset.table import Build

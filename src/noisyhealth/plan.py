@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from noisyhealth import study
+from noisyhealth.cell import Cell
 from noisyhealth.models.model import Model, Price
 from noisyhealth.records import Query
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.tracking.journal import Journal
 

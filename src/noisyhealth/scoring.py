@@ -13,12 +13,12 @@ from math import isfinite
 from statistics import fmean
 
 from noisyhealth.analysis import impact
+from noisyhealth.cell import Cell
 from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.mitigated import Copies, Mitigated
 from noisyhealth.mitigations.mitigation import Seen
 from noisyhealth.models.model import FREE, Model, Price
 from noisyhealth.records import Answer, Example, Outcome, Reply, Scores
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text.flags import FLAGS
 

@@ -1,9 +1,8 @@
-"""One cell from Hydra's configuration: the only place that unpacks it."""
+"""A cell from Hydra's configuration: the only place that unpacks it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -17,70 +16,21 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
 from noisyhealth import overrides, own_code, paths, targets
+from noisyhealth.cell import NONE, Cell
 from noisyhealth.configuration import opened
 from noisyhealth.dataset.design import Design, Disturbance, Split
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.metrics.metric import Metric
 from noisyhealth.mitigations.mitigation import Mitigation
-from noisyhealth.models.model import Model
 from noisyhealth.sources.source import Source
-from noisyhealth.tasks.task import Task
 from noisyhealth.text.tagger import Tagger
 from noisyhealth.tracking.budget import Budget
 from noisyhealth.tracking.store import Store
 
-CONF = Path(__file__).parents[2] / "conf"
-NONE = "none"
 NO_FACTORS: Mapping[str, str] = MappingProxyType({})
 _CREDENTIALS = (
     "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD for a server, PGPASSWORD or ~/.pgpass for PostgreSQL"
 )
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One task, one model, one perturbation, one level, and all they need.
-
-    `rate`: fraction of all words (or of the perturbation's unit), 0 for the baseline, whose level is "none".
-    `field`: what is disturbed, the text or the question on it. `mitigation`: what is done about it, None where nothing
-    is. `keep_text`: whether its run may hold texts. `metrics`: the user's own, by name. `resolved` is the configuration
-    as plain values, for the record. `ablation`: the settings that tell it from other cells of its sweep, beside the
-    four. `factors`: the same as the analysis reads them, each with its value as text; empty for a cell of no ablation.
-    """
-
-    task: Task
-    model: Model
-    perturb: str
-    level: str
-    rate: float
-    field: str
-    weights: str
-    prompt: str
-    design: Design
-    seed: int
-    repeat: int
-    keep_text: bool
-    cache: str
-    store: Store
-    resolved: Mapping[str, Any]
-    metrics: Mapping[str, Metric]
-    ablation: str = ""
-    mitigation: Mitigation | None = None
-    factors: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def name(self) -> str:
-        """How the cell is called everywhere: "qa · llama(SmolLM2-135M) · redact · high"."""
-        told = self.ablation.split()
-        own = f"mitigate={self.mitigation.name}" if self.mitigation else ""
-        named = [*told, *([own] if own and own not in told else [])]
-        parts = [self.task.name, self.model.label, self.perturb, self.level if self.rate else "", " ".join(named)]
-        return " · ".join(part for part in parts if part)
-
-    @property
-    def scenarios(self) -> tuple[str, ...]:
-        """The scores that each count as a scenario in the analysis: the task's, and all metrics of the user's own."""
-        return (*self.task.scenarios, *self.metrics)
 
 
 def cell(cfg: DictConfig, ablation: str = "", factors: Mapping[str, str] = NO_FACTORS) -> Cell:
@@ -131,17 +81,6 @@ def compose(conf: Path, given: Sequence[str], beside: str | None = None) -> list
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise overrides.explained(error, overrides.Line(given, several=True, beside=beside), conf) from error
     return made
-
-
-def search(folder: Path) -> str:
-    """Return the setting that has a folder of the user's searched for choices too, as `--config-dir` of run.py has it.
-
-    Raises ConfigError where it is no folder.
-    """
-    if not folder.is_dir():
-        raise ConfigError(f"--config-dir {folder}: no such folder")
-    place = str(folder.resolve()).replace("'", "\\'")
-    return f"hydra.searchpath=['file://{place}']"
 
 
 def store(cfg: DictConfig) -> Store:

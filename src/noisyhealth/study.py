@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noisyhealth import mitigated, own_code, version
+from noisyhealth.cell import Cell
 from noisyhealth.dataset.design import Design
 from noisyhealth.mitigated import Mitigated
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Dose, Example, Query, Reply, Variant
-from noisyhealth.settings import Cell
 from noisyhealth.tracking.entries import Headline
 
 if TYPE_CHECKING:

@@ -22,10 +22,11 @@ from omegaconf import DictConfig
 from tqdm import tqdm
 
 from noisyhealth import experiment, fits, overrides, settings, show, study, usage
-from noisyhealth.before import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun, cell_of, fix_threads
+from noisyhealth.before import cell_of
+from noisyhealth.cell import Cell
 from noisyhealth.errors import CallError, NoisyHealthError, StoreError
 from noisyhealth.models.chat import loopback
-from noisyhealth.settings import Cell
+from noisyhealth.processes import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun, fix_threads
 from noisyhealth.study import FAILED, KILLED, MISSING, Ledger, Record
 from noisyhealth.tracking import patience
 

@@ -10,8 +10,8 @@ from omegaconf import DictConfig, OmegaConf
 from noisyhealth import settings, study
 from noisyhealth.audit import checks
 from noisyhealth.audit.finding import Verdict
+from noisyhealth.cell import Cell
 from noisyhealth.experiment import design_tags
-from noisyhealth.settings import Cell
 
 Configured = Callable[..., DictConfig]
 

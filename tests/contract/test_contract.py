@@ -10,7 +10,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from noisyhealth import settings
-from noisyhealth.commands import main
+from noisyhealth.command_line import main
 from noisyhealth.contract import draw, rules, texts
 from noisyhealth.contract.check import Found, check
 from noisyhealth.contract.texts import Text
@@ -199,7 +199,7 @@ def test_code_that_is_not_found_is_said_to_be_looked_for_along_pythonpath(capsys
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
-    [(["perturb=none"], "perturb=none disturbs nothing"), (["--config-dir", "nowhere"], "nowhere: no such folder")],
+    [(["perturb=none"], "perturb=none disturbs nothing"), (["--config-dir", "nowhere"], "nowhere: no folder there")],
 )
 def test_what_cannot_be_checked_ends_with_2(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]

@@ -8,9 +8,9 @@ import pytest
 from omegaconf import DictConfig
 
 from noisyhealth import scoring, settings
+from noisyhealth.cell import Cell
 from noisyhealth.errors import ConfigError, DataError
 from noisyhealth.records import Answer, Example, Outcome
-from noisyhealth.settings import Cell
 
 EXAMPLES = [Example("1", "good", "positive"), Example("2", "bad", "negative"), Example("3", "worse", "negative")]
 ANSWERS = [Answer(e.id, "positive", "positive", Outcome.SCORED) for e in EXAMPLES]

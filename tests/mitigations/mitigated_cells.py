@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from zlib import crc32
 
 from noisyhealth import experiment, study
+from noisyhealth.cell import Cell
 from noisyhealth.models.model import Price
 from noisyhealth.records import Answer, Outcome, Query, Reply, Training
-from noisyhealth.settings import Cell
 from noisyhealth.study import Record
 from noisyhealth.text.prompt import Wording
 

@@ -13,8 +13,8 @@ from mitigated_cells import PRICE, Reader, run
 from omegaconf import DictConfig, OmegaConf
 
 from noisyhealth import calls, experiment, plan, settings, study
+from noisyhealth.cell import Cell
 from noisyhealth.errors import BudgetError, ConfigError
-from noisyhealth.settings import Cell
 from noisyhealth.tracking.budget import Budget
 from noisyhealth.tracking.journal import Journal
 

@@ -11,9 +11,9 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from noisyhealth import experiment, fits, jobs, manifest, own_code, scoring, study, version
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
+from noisyhealth.cell import Cell
 from noisyhealth.evidence import METRICS, MODEL
 from noisyhealth.scoring import Read, Result
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.tracking.entries import logged_name, logged_params
 

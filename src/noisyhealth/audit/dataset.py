@@ -7,9 +7,9 @@ from pathlib import Path
 
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
+from noisyhealth.cell import Cell
 from noisyhealth.dataset.table import FACTS, Build
 from noisyhealth.records import Example
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 
 Builds = Callable[[Build], Build | None]

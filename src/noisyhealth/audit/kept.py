@@ -17,6 +17,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from noisyhealth import mitigated, scoring, settings
+from noisyhealth.cell import NONE, Cell
 from noisyhealth.dataset.table import Build
 from noisyhealth.errors import DataError
 from noisyhealth.evidence import CALLS, CONFIG, CURVES, FIT, LEARNED, METRICS, MODEL, PREDICTIONS, VARIANTS
@@ -24,7 +25,6 @@ from noisyhealth.mitigated import Copies, Mitigated
 from noisyhealth.models.model import key_of
 from noisyhealth.records import Answer, Dose, Edit, Example, Fit, Outcome, Query, Reply, Variant
 from noisyhealth.scoring import Result
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.tracking.seal import MARK
 
@@ -111,7 +111,7 @@ class KeptRun:
     @cached_property
     def calls(self) -> list[Row]:
         """A row for each reply: of copies where copies of the texts were asked, else of the texts themselves."""
-        if self.config.get("mitigate", {}).get("name", settings.NONE) == settings.NONE:
+        if self.config.get("mitigate", {}).get("name", NONE) == NONE:
             return self.predictions
         return list(pq.read_table(self.folder / CALLS).to_pylist())
 

@@ -11,13 +11,13 @@ from noisyhealth.audit.dataset import Builds
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
 from noisyhealth.audit.redraw import offline
+from noisyhealth.cell import Cell
 from noisyhealth.errors import DataError
 from noisyhealth.evidence import PREDICTIONS
 from noisyhealth.mitigated import Copies, Mitigated
 from noisyhealth.mitigations.vote import Vote
 from noisyhealth.records import Variant
 from noisyhealth.scoring import Read, Result
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
 

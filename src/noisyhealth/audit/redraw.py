@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from noisyhealth.cell import Cell
 from noisyhealth.dataset import build
 from noisyhealth.dataset.design import Design, Disturbance
 from noisyhealth.perturbations.engine import OutOfReach
 from noisyhealth.perturbations.homophone import Homophone
 from noisyhealth.perturbations.mixture import Mixture
 from noisyhealth.records import Example, Variant, Word
-from noisyhealth.settings import Cell
 from noisyhealth.text.datamuse import Datamuse
 from noisyhealth.text.tagger import Tagger
 

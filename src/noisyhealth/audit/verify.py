@@ -11,18 +11,19 @@ import yaml
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import manifest, own_code, scoring, settings
+from noisyhealth import manifest, own_code, scoring
 from noisyhealth.analysis.completeness import FINISHED
 from noisyhealth.audit import checks, dataset, mitigated
 from noisyhealth.audit.dataset import Builds
 from noisyhealth.audit.finding import Checked, Finding, Verdict
 from noisyhealth.audit.kept import KeptRun, from_values, replies
 from noisyhealth.audit.redraw import Redraw
+from noisyhealth.cell import Cell
+from noisyhealth.configuration import CONF
 from noisyhealth.errors import DataError, NoisyHealthError, WeightsError
 from noisyhealth.perturbations.engine import OutOfReach, replay
 from noisyhealth.records import Reply, Variant
 from noisyhealth.sealed import NOT_KEPT
-from noisyhealth.settings import Cell
 from noisyhealth.study import Asked
 from noisyhealth.text import tagger
 from noisyhealth.tracking.journal import is_answer
@@ -175,7 +176,7 @@ def _packaged() -> frozenset[str]:
 
     A name that only begins with "noisyhealth." may lead anywhere, through what a module of the package imports.
     """
-    files = [file for file in settings.CONF.rglob("*.yaml") if file.parent.name != "launcher"]
+    files = [file for file in CONF.rglob("*.yaml") if file.parent.name != "launcher"]
     return frozenset().union(*(own_code.targets(yaml.safe_load(file.read_text("utf-8"))) for file in files))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from noisyhealth import settings
+from noisyhealth.configuration import CONF
 from noisyhealth.contract import draw, rules, texts
 from noisyhealth.contract.card import Card
 from noisyhealth.contract.check import HASH_SEEDS, LEAST, Reach, Reaching, check, shown
@@ -23,15 +24,17 @@ _TASKS = "task=sentiment,condition,qa"
 _FEW = 40  # texts of each task that every rule is checked on; all of them count for the reach
 
 
-def cards(given: Sequence[str], *, least: float = LEAST, hash_seeds: Sequence[str] = HASH_SEEDS) -> Iterator[Card]:
+def cards(
+    given: Sequence[str], beside: str | None = None, *, least: float = LEAST, hash_seeds: Sequence[str] = HASH_SEEDS
+) -> Iterator[Card]:
     """Yield the card of each perturbation that settings name, on the texts of the tasks that they name.
 
-    Without `task=` and `data=` these are the sample's three. Raises ConfigError for a perturbation that disturbs
-    nothing.
+    Without `task=` and `data=` these are the sample's three. `beside`: a folder of the user's own
+    groups. Raises ConfigError for a perturbation that disturbs nothing.
     """
     if not any(one.startswith(("task=", "data=")) for one in given):
         given = [*given, _TASKS]
-    configs = settings.compose(settings.CONF, given)
+    configs = settings.compose(CONF, given, beside)
     read: dict[str, list[dict[str, Text]]] = {}
     reaching = Reaching({})
     for name in dict.fromkeys(str(cfg.perturb.name) for cfg in configs):
