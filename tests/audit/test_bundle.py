@@ -15,6 +15,8 @@ from noisyhealth.audit.bundle import Bundle
 from noisyhealth.audit.finding import Verdict
 from noisyhealth.errors import DataError
 
+pytestmark = pytest.mark.slow
+
 Ask = Callable[..., Ended]
 
 ALONE = """
@@ -43,7 +45,6 @@ def packed(audited: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return unpacked(audited, tmp_path_factory.mktemp("unpacked"))
 
 
-@pytest.mark.slow
 def test_an_archive_is_checked_without_mlflow_network_and_cache(audited: Path, ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(ALONE)
     empty = tmp_path / "empty"
@@ -60,7 +61,6 @@ def test_an_archive_is_checked_without_mlflow_network_and_cache(audited: Path, a
     assert "tables computed again" in ended.stdout
 
 
-@pytest.mark.slow
 def test_a_changed_byte_in_any_file_of_an_archive_is_found(packed: Bundle, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(packed.folder, tmp_path / "copy"))
     assert list(Bundle(folder).differences()) == []
