@@ -249,7 +249,7 @@ def test_an_address_of_runs_without_a_secret_is_taken(
 @pytest.mark.parametrize(
     ("given", "variables"),
     [
-        (["tracking=server"], {"MLFLOW_TRACKING_URI": f"http://me:{KEY}@127.0.0.1:9"}),
+        (["model=majority", "tracking=server"], {"MLFLOW_TRACKING_URI": f"http://me:{KEY}@127.0.0.1:9"}),
         (["model=gpt", "weights=study", f"weights.gpt.endpoint.key_variable='{KEY}'"], {}),
     ],
     ids=["in MLFLOW_TRACKING_URI", "in place of its variable's name"],
@@ -257,7 +257,7 @@ def test_an_address_of_runs_without_a_secret_is_taken(
 def test_a_misplaced_secret_reaches_no_file_and_no_screen(
     command: Command, workspace: Path, given: list[str], variables: dict[str, str]
 ) -> None:
-    ended = command("run.py", "model=majority", "data.split.test=6", "cache=cache", *given, **variables)
+    ended = command("run.py", "data.split.test=6", "cache=cache", *given, **variables)
     assert ended.returncode == 2
     assert "is written into every run" in ended.stderr or "would be written into every run" in ended.stderr
     assert KEY not in ended.stdout + ended.stderr

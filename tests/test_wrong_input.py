@@ -58,8 +58,8 @@ TABLE: list[tuple[str, str, str]] = [
     (RUN, "+budget.euros=5", "nothing reads 'budget.euros'"),
     (RUN, "~keep.typos", "keep.typos"),
     # A setting that is given twice, of which Hydra would take the last.
-    (RUN, "level=low level=high", "level=low level=high: level is given twice; leave one of them out"),
-    (RUN, "-m seed=1 level=low,mid seed=2", "seed=1 seed=2: seed is given twice"),
+    (RUN, "level=low level=high", "level is given twice; leave one of them out"),
+    (RUN, "-m seed=1 level=low,mid seed=2", "seed is given twice"),
     # A value that is of another kind, or out of bounds.
     (RUN, "level.rate=abc", "level.rate='abc' is not a number: give a fraction of all words, as 0.3"),
     (

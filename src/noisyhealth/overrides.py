@@ -60,12 +60,10 @@ class Line:
 
 def once(given: Sequence[str]) -> None:
     """Raise ConfigError for a setting that is given twice: Hydra takes the last without a word."""
-    earlier: dict[str, str] = {}
-    for setting in given:
-        name = setting.partition("=")[0].lstrip("+")
-        if name in earlier:
-            raise ConfigError(f"{earlier[name]} {setting}: {name} is given twice; leave one of them out")
-        earlier[name] = setting
+    names = [setting.partition("=")[0].lstrip("+") for setting in given]
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        # Without the values: one may be a secret in the wrong place.
+        raise ConfigError(f"{twice[0]} is given twice; leave one of them out")
 
 
 def read(given: Sequence[str]) -> list[Override]:
