@@ -57,6 +57,22 @@ TABLE: list[tuple[str, str, str]] = [
     (RUN, "-m +foo=1,2", "nothing reads 'foo'"),
     (RUN, "+budget.euros=5", "nothing reads 'budget.euros'"),
     (RUN, "~keep.typos", "keep.typos"),
+    (RUN, "model=null", "there is no model 'None'"),
+    (
+        RUN,
+        "model=gpt weights.gpt.endpoint.url=http://127.0.0.1:8000/v1",
+        "there is no setting 'weights.gpt.endpoint.url' here; weights=study has it",
+    ),
+    (RUN, "keep.typo=null", "keep.typo=None is no perturbation: ~keep.typo leaves it out"),
+    (RUN, "-m experiment=shots,role", "experiment=shots,role: an experiment is a whole sweep; give one a command"),
+    (
+        RUN,
+        "tracking=server",
+        "MLflow at http://127.0.0.1:5000 cannot be used: [Errno 111] Connection refused. Start it",
+    ),
+    (ANALYSE, "study=one,two", "has several values: give one a command"),
+    (ASK, "dataset export --to /proc/none", "/proc/none"),
+    (ASK, "status", "the following arguments are required: STUDY; --help"),
     # A setting that is given twice, of which Hydra would take the last.
     (RUN, "level=low level=high", "level is given twice; leave one of them out"),
     (RUN, "-m seed=1 level=low,mid seed=2", "seed is given twice"),
@@ -142,7 +158,7 @@ TABLE: list[tuple[str, str, str]] = [
     (ASK, "dataset build taks=qa", "did you mean task?"),
     (ASK, "dataset build task=qa level.rate=abc", "level.rate='abc' is not a number"),
     (ASK, "ui", "no runs there yet"),
-    (ASK, "completion fsh", "there is no command 'fsh'"),
+    (ASK, "completion fsh", "invalid choice: 'fsh'"),
     (ASK, "verify demo --foo", "unknown option --foo"),
 ]
 

@@ -26,7 +26,9 @@ class _Parser(argparse.ArgumentParser):
         """Print what is wrong and leave with exit code 2."""
         from noisyhealth.overrides import nearest
 
-        if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+        if found := re.search(
+            r"argument (?:COMMAND|build.export): invalid choice: '(.*)' \(choose from (.*)\)", message
+        ):
             near = nearest(found[1], re.findall(r"'([^']+)'", found[2]))
             message = f"there is no command {found[1]!r}{f', did you mean {near}?' if near else ''}"
         self.exit(2, f"{self.prog}: {message}; --help shows what there is\n")
@@ -41,10 +43,10 @@ def main(arguments: Sequence[str]) -> int:
     if rest and not hasattr(options, "settings"):
         parser.error(f"{rest[0]!r} is one word too many")
     if rest:
-        options.settings += rest  # settings may stand before and after options
+        options.settings = [*options.settings, *rest]  # settings may stand before and after options
     try:
         return int(options.command(options) or 0)
-    except NoisyHealthError as error:
+    except (NoisyHealthError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
 
@@ -132,7 +134,7 @@ def _command(groups: Any, name: str, command: Callable[[argparse.Namespace], Any
 
 
 def _settings(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("settings", nargs="*", metavar="SETTING", help=what)
+    command.add_argument("settings", nargs="*", default=[], metavar="SETTING", help=what)
     _beside(command)
 
 

@@ -83,7 +83,7 @@ def _dose(made: Variant) -> str:
     dose = made.dose
     return (
         f"{len(made.edits)} of {dose.total_words} words changed ({dose.words:.1%}), "
-        f"{dose.edit_distance} characters ({dose.characters:.1%})"
+        f"{dose.edit_distance} {'character' if dose.edit_distance == 1 else 'characters'} ({dose.characters:.1%})"
     )
 
 

@@ -76,11 +76,13 @@ def read(given: Sequence[str]) -> list[Override]:
 def check(config: DictConfig, given: Sequence[Override]) -> None:
     """Raise ConfigError for what Hydra takes without a word, and is not meant.
 
-    That is a value that is named twice, a sentence whose comma makes two values of it, and a new setting that nothing
-    reads.
+    That is a value that is named twice, a sentence whose comma makes two values of it, several experiments, and a new
+    setting that nothing reads.
     """
     for override in given:
         if override.is_sweep_override():
+            if override.key_or_group == "experiment":
+                raise ConfigError(f"{override.input_line}: an experiment is a whole sweep; give one a command")
             _distinct(override)
         if (override.is_add() or override.is_force_add()) and not _is_group(override):
             _used(config, override)
@@ -195,7 +197,7 @@ def _cause(line: Line, conf: Path, name: str) -> str:
         chosen = [one for one in parsed if options[one.key_or_group]]
         for one in chosen:
             for value in _values(one):
-                if isinstance(value, int | float | str) and str(value) not in options[one.key_or_group]:
+                if not isinstance(value, list | dict) and str(value) not in options[one.key_or_group]:
                     return f"{one.input_line}: {no_choice(one.key_or_group, str(value), options[one.key_or_group])}"
         usable = [one for one in chosen if not one.is_sweep_override() and not one.package]
         config = compose(name, [str(one.input_line) for one in usable], return_hydra_config=True)
@@ -203,9 +205,25 @@ def _cause(line: Line, conf: Path, name: str) -> str:
     for one in parsed:
         if one not in chosen and not one.is_add() and not one.is_force_add() and one.key_or_group not in known:
             key = one.key_or_group
+            if other := _elsewhere(key, conf, line, name):
+                return f"{one.input_line}: there is no setting {key!r} here; {other} has it"
             return f"{one.input_line}: there is no setting {key!r}{_meant(nearest(key, known))} {_LIST}"
         if one.is_sweep_override() and not line.several and not str(config.hydra.mode).endswith("MULTIRUN"):
+            if name != "config":
+                return f"{one.input_line} has several values: give one a command, and quote one that has a comma"
             return f"{one.input_line} has several values: add -m to run a cell for each; quote one that has a comma"
+    return ""
+
+
+def _elsewhere(key: str, conf: Path, line: Line, name: str) -> str:
+    """Return the choice of a setting's group that has the setting, "" where none has."""
+    from hydra import compose
+
+    group = key.partition(".")[0]
+    with opened(conf, line.beside) as loader:
+        for choice in sorted(loader.get_group_options(group)):
+            if key in keys(compose(name, [f"{group}={choice}"])):
+                return f"{group}={choice}"
     return ""
 
 

@@ -163,8 +163,10 @@ def design(cfg: DictConfig) -> Design:
     """Return the design of the task's dataset.
 
     An example is kept when it reaches every level of every perturbation under `keep`, and the cell's own,
-    so that all cells of a task see the same examples.
+    so that all cells of a task see the same examples. Raises ConfigError for a setting that is none.
     """
+    if empty := [name for name, node in cfg.keep.items() if not isinstance(node, DictConfig)]:
+        raise ConfigError(f"keep.{empty[0]}={cfg.keep[empty[0]]!r} is no perturbation: ~keep.{empty[0]} leaves it out")
     kept: dict[str, Any] = {name: OmegaConf.to_container(node, resolve=True) for name, node in cfg.keep.items()}
     if cfg.perturb.name != NONE:
         own: Any = OmegaConf.to_container(cfg.perturb, resolve=True)

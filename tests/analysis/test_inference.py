@@ -178,7 +178,7 @@ def test_levels_keep_the_order_of_the_frame() -> None:
     ("rows", "note"),
     [
         ([[0.9, 0.5], [0.8, 0.4]], "2 levels: Friedman's test needs 3"),
-        ([[0.9, 0.5, 0.4]], "1 complete blocks: Friedman's test needs 2"),
+        ([[0.9, 0.5, 0.4]], "1 complete block: Friedman's test needs 2"),
         ([[0.9, 0.9, 0.9], [0.5, 0.5, 0.5]], "in every block all values are equal: there is nothing to rank"),
     ],
 )

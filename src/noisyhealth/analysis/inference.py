@@ -103,9 +103,9 @@ def _untestable(complete: "pd.DataFrame") -> str:
     """Return why no test is possible, "" where one is."""
     blocks, levels = complete.shape
     if levels < 3:
-        return f"{levels} levels: Friedman's test needs 3"
+        return f"{levels} {'level' if levels == 1 else 'levels'}: Friedman's test needs 3"
     if blocks < 2:
-        return f"{blocks} complete blocks: Friedman's test needs 2"
+        return f"{blocks} complete {'block' if blocks == 1 else 'blocks'}: Friedman's test needs 2"
     if (complete.nunique(axis=1) == 1).all():
         return "in every block all values are equal: there is nothing to rank"
     return ""

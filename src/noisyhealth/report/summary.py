@@ -34,7 +34,8 @@ def _categories(weights: str, scores: pd.DataFrame) -> str:
     cells = scores.drop_duplicates("run_id")
     return (
         f"Of {len(scores)} scenarios (weights: {weights}), {', '.join(told)}. They are the scores of {len(cells)} "
-        f"disturbed cells ({_many(cells, 'task')}, {_many(cells, 'model')}, {_many(cells, 'perturb')}), "
+        f"disturbed {'cell' if len(cells) == 1 else 'cells'} "
+        f"({_many(cells, 'task')}, {_many(cells, 'model')}, {_many(cells, 'perturb')}), "
         f"{_span(cells['n'])} texts a cell."
     )
 

@@ -71,7 +71,7 @@ def _try(uri: str) -> None:
             requests.get(f"{uri.rstrip('/')}/health", timeout=10).raise_for_status()
     except (sqlite3.Error, requests.RequestException) as error:
         raise UnreachableError(
-            f"MLflow at {uri} cannot be used: {error}. Start it, set tracking.uri, or use tracking=local"
+            f"MLflow at {uri} cannot be used: {_said(error)}. Start it, set tracking.uri, or use tracking=local"
         ) from error
 
 
@@ -93,12 +93,17 @@ def reached(uri: str) -> Iterator[None]:
 
 def _unreachable(uri: str, error: BaseException) -> UnreachableError:
     patience.end()
+    return UnreachableError(
+        f"MLflow at {uri} cannot be used: {_said(error)}; see that the disk has room, that no other program keeps the "
+        "file locked, or that the server is up, then run the same command again: what is finished is kept"
+    )
+
+
+def _said(error: BaseException) -> str:
+    """Return what happened in its own words, without the errors around it: "Connection refused"."""
     cause = getattr(error, "orig", None) or error  # the database's own words, without the statement
-    if isinstance(error.__context__, OSError):  # no answer: "Connection refused", without the errors around it
+    unanswered = isinstance(error, OSError) and error.errno is None  # requests' own errors have no number
+    if unanswered or isinstance(error.__context__, OSError):
         while cause.__context__:
             cause = cause.__context__
-    said = str(cause).partition("\n")[0] or type(cause).__name__
-    return UnreachableError(
-        f"MLflow at {uri} cannot be used: {said}; see that the disk has room, that no other program keeps the file "
-        "locked, or that the server is up, then run the same command again: what is finished is kept"
-    )
+    return str(cause).partition("\n")[0] or type(cause).__name__
