@@ -3,26 +3,33 @@
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlparse
 
 import pandas as pd
 import pytest
 import yaml
 from conftest import KEY, REPOSITORY, environment, serving
 
-from noisyhealth.jobs import DIMENSIONS
+from noisyhealth.jobs import DIMENSIONS, text
+from noisyhealth.text.homophones import Table
 
 pytestmark = pytest.mark.slow
 
 FILES = {path.stem: path for path in sorted((REPOSITORY / "conf/experiment").glob("*.yaml"))}
-NOT_HERE = {
-    "tune": "Optuna decides its cells; tests/test_tuning.py runs it",
-    "homophones": "asks the Datamuse API, so it needs a network",
-    "dtype": "its settings are those of weights that are loaded; run by hand (docs/log.md)",
-    "learning_rate": "its settings are those of a fit; run by hand (docs/log.md)",
-    "epochs": "its settings are those of a fit; run by hand (docs/log.md)",
+NOT_HERE = {"tune": "Optuna decides its cells; tests/test_tuning.py runs it"}
+# Settings of loaded weights, of a fit and of models that write are met by no majority.
+REAL = {
+    "dtype": ["threads=1"],
+    "learning_rate": ["threads=1", "model.epochs=1"],
+    "epochs": ["threads=1", "data.split.train=0.3"],
 }
+KINDS = {"exact": "rel_hom", "near": "sl"}  # Datamuse's words for the table's grades
 ALSO = {
     "own": ["-m", "--config-dir=mine", "model=majority", "prompt=study,mine"],
     "fewer": ["experiment=shots", "model=majority", "prompt.shots=0,1"],
@@ -39,8 +46,43 @@ def params(name: str) -> dict[str, Any]:
 
 def factors(name: str) -> dict[str, list[str]]:
     """Return the settings that an experiment sweeps beside the four dimensions, with their values."""
-    swept = {key: str(value).split(",") for key, value in params(name).items() if key not in DIMENSIONS}
+    swept = {
+        key: [_text(one) for one in str(value).split(",")]
+        for key, value in params(name).items()
+        if key not in DIMENSIONS
+    }
     return {key: values for key, values in swept.items() if len(values) > 1 and "{" not in values[0]}
+
+
+def _text(value: str) -> str:
+    """Return a value as the tables have it: 3e-4 is 0.0003."""
+    try:
+        return text(float(value))
+    except ValueError:
+        return value
+
+
+@contextmanager
+def sounding() -> Iterator[str]:
+    """Serve as Datamuse does, with the words of the offline table as answers, and yield the address."""
+    table = Table()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            [(kind, [word])] = parse_qs(urlparse(self.path).query).items()
+            found = table(word)
+            words = [{"word": found.word, "score": 100}] if found and kind == KINDS[found.grade] else []
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(words).encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/words"
+        server.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +97,14 @@ def ended(folder: Path, shared_cache: Path, request: pytest.FixtureRequest) -> d
     names = {name for one in params if (name := one.get("name")) in {*FILES, *ALSO} and name not in NOT_HERE}
     (folder / "mine/prompt").mkdir(parents=True)
     (folder / "mine/prompt/mine.yaml").write_text("# Mine.\ndefaults: [study]\nname: mine\nsystem: Be brief.\n")
-    with serving() as server:
+    with serving() as server, sounding() as datamuse:
         commands = {name: steps(name, server.url) for name in sorted(names)}
         (folder / "commands.json").write_text(json.dumps(commands))
         script = [sys.executable, str(REPOSITORY / "tests/each_experiment.py"), str(REPOSITORY)]
         subprocess.run(
             [*script, "commands.json", "results.json"],
             cwd=folder,
-            env=environment(shared_cache, OPENAI_API_KEY=KEY, PYTHONWARNINGS="ignore"),
+            env=environment(shared_cache, OPENAI_API_KEY=KEY, DATAMUSE_URL=datamuse, PYTHONWARNINGS="ignore"),
             check=True,
             timeout=1200,
         )
@@ -72,9 +114,9 @@ def ended(folder: Path, shared_cache: Path, request: pytest.FixtureRequest) -> d
 
 def steps(name: str, url: str) -> list[list[str]]:
     """Return the commands of an experiment: run, analyze and, of some, verify."""
-    # A temperature is one of models that write: a server on loopback stands for them.
-    written = ["model=gpt", "weights=study", f"weights.gpt.endpoint.url={url}"]
-    run = ALSO.get(name, [f"experiment={name}", *(written if name == "temperature" else ["model=majority"])])
+    written = ["model=gpt", "weights=study", f"weights.gpt.endpoint.url={url}"]  # by a server on loopback
+    settings = written if name == "temperature" else REAL.get(name, ["model=majority"])
+    run = ALSO.get(name, [f"experiment={name}", *settings])
     verify = [["verify", name]] if name in VERIFIED else []
     return [
         ["run", *run, f"study={name}", "data.split.test=6", *FEWER.get(name, [])],

@@ -219,6 +219,14 @@ def test_a_model_that_cannot_be_fitted_has_a_note_and_no_numbers(change: dict[st
     assert (found.medical, found.edits, found.between, found.within) == (None, None, None, None)
 
 
+def test_answers_that_no_condition_changes_have_a_note_and_no_numbers() -> None:
+    items = drawn(20)
+    items["right"] = (items["id"].str[-1].astype(int) % 2).astype(float)
+    (found,) = mixed(items)
+    assert found.note == "no text's score differs between its conditions: there is nothing to fit"
+    assert (found.medical, found.edits) == (None, None)
+
+
 def test_texts_that_do_not_differ_make_a_singular_fit_and_no_numbers() -> None:
     items = drawn(40)
     items["right"] = np.random.default_rng(0).normal(size=len(items))

@@ -65,8 +65,8 @@ def mixed(items: "pd.DataFrame") -> list[MixedResult]:
     of the group (a patient, a series), of the example where it has none. Scores of 0 and 1 make it a linear probability
     model: an effect is in points of probability, and the interval rests on many texts, not on normal errors.
     A fit that fails, does not converge, or finds no variance between texts has a note and no numbers; so has one where
-    the share of medical terms never differs. A perturbation or level that is alone is left out of the model, edits that
-    never differ too, with a note.
+    the share of medical terms never differs, or the score within no text. A perturbation or level that is alone is left
+    out of the model, edits that never differ too, with a note.
 
     Raises DataError for a frame that fails `medical.check`.
     """
@@ -94,6 +94,8 @@ def _of(weights: str, task: str, items: "pd.DataFrame") -> MixedResult:
     if not 1 < bare.groups < bare.n:
         note = f"{bare.n} rows of {bare.groups} texts: the model needs 2 texts, and some with several rows"
         return replace(bare, note=note)
+    if rows.groupby("unit")["right"].nunique().max() < 2:
+        return replace(bare, note="no text's score differs between its conditions: there is nothing to fit")
     return _fitted(bare, rows)
 
 
