@@ -39,7 +39,7 @@ from omegaconf import DictConfig
 
 from noisyhealth import experiment, plan
 from noisyhealth.errors import CallError, ConfigError, RefusedError
-from noisyhealth.models.chat import batch
+from noisyhealth.models.chat import handover
 from noisyhealth.models.chat.chat import Chat
 from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.models.model import FREE, Price, reply_key
@@ -67,7 +67,7 @@ def made(configured: Callable[..., DictConfig]) -> Chat:
 
 @pytest.fixture(autouse=True)
 def prompt_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "UNSEEN_SECONDS", 0.0)
+    monkeypatch.setattr(handover, "UNSEEN_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -290,7 +290,7 @@ def test_a_fault_that_passes_costs_nothing_and_loses_nothing(
 def test_any_mix_of_faults_ends_with_every_reply_paid_for_once(
     model: Chat, serve: Callable[..., Batching], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "MOST_REQUESTS", 15)
+    monkeypatch.setattr(handover, "MOST_REQUESTS", 15)
     server = serve(seed=3, share=0.3)
     assert study(at(model, server, retries=10), tmp_path) == answers()
     assert server.paid == Counter(query.text for query in QUERIES)
@@ -348,7 +348,7 @@ def test_more_than_a_batch_may_hold_becomes_several(
     limit: str,
     value: int,
 ) -> None:
-    monkeypatch.setattr(batch, limit, value)
+    monkeypatch.setattr(handover, limit, value)
     server = serve(faults={DELETE: ["500"] * 99})
     assert study(at(model, server), tmp_path) == answers()
     sizes = [len(asked) for asked in server.texts_asked.values()]
@@ -412,7 +412,7 @@ def test_ctrl_c_says_that_a_batch_goes_on_and_the_same_command_collects_it(
 def test_a_batch_that_the_list_shows_late_is_not_paid_for_twice(
     model: Chat, serve: Callable[..., Batching], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int
 ) -> None:
-    monkeypatch.setattr(batch, "UNSEEN_SECONDS", 30.0)
+    monkeypatch.setattr(handover, "UNSEEN_SECONDS", 30.0)
     server = serve(faults={CREATE: ["cut after"]}, unseen=3)
     asked = at(model, server, retries=retries)
     if not retries:
@@ -454,7 +454,7 @@ def test_ctrl_c_at_any_moment_names_all_batches_that_are_out(
     capsys: pytest.CaptureFixture[str],
     route: str,
 ) -> None:
-    monkeypatch.setattr(batch, "MOST_REQUESTS", 15)
+    monkeypatch.setattr(handover, "MOST_REQUESTS", 15)
     server = serve(looks=10**9)
     asked = at(model, server)
     asked.predict(QUERIES[:30])  # two batches, which the next call does not wait for
@@ -516,13 +516,13 @@ from pathlib import Path
 import openai
 from hydra.utils import instantiate
 from noisyhealth import experiment, settings
-from noisyhealth.models.chat import batch
+from noisyhealth.models.chat import handover
 from noisyhealth.models.chat.endpoint import Remote
 from noisyhealth.models.model import reply_key
 from noisyhealth.records import Query, Training
 from noisyhealth.text.prompt import Prompt, Wording
 from noisyhealth.tracking.journal import Journal
-batch.UNSEEN_SECONDS = 0.0
+handover.UNSEEN_SECONDS = 0.0
 conf, url, texts = sys.argv[1:]
 chosen = ["model=gpt", "weights=study", "model.batch=true", "model.poll_seconds=0.01", "model.cache=."]
 [cfg] = settings.compose(Path(conf), chosen)
