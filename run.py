@@ -7,7 +7,7 @@ python run.py -m model=gpt,llama,bluebert perturb=typo,homophone,redact level=lo
 import sys
 from pathlib import Path
 
-from noisyhealth.sweep import main
+from noisyhealth.sweep.command import main
 
 if __name__ == "__main__":
     sys.exit(main(Path(__file__).parent / "conf"))

@@ -21,17 +21,18 @@ def main() -> None:
     conf, given, told = Path(sys.argv[1]) / "conf", Path(sys.argv[2]), Path(sys.argv[3])
     for module in HEAVY:
         import_module(module)
-    from noisyhealth import command_line, sweep
+    from noisyhealth.commands import parser
     from noisyhealth.report import analyse
+    from noisyhealth.sweep import command
     from noisyhealth.text.tagger import Tagger
 
     list(Tagger(frozenset({"NOUN"})).tag(["loaded once"]))
-    scripts = {"run": lambda: sweep.main(conf), "analyze": lambda: analyse.main(conf)}
+    scripts = {"run": lambda: command.main(conf), "analyze": lambda: analyse.main(conf)}
     results = {}
     for name, steps in json.loads(given.read_text()).items():
         results[name] = []
         for step in steps:
-            other = lambda step=step: command_line.main(step)  # noqa: E731
+            other = lambda step=step: parser.main(step)  # noqa: E731
             results[name].append(forked(scripts.get(step[0], other), step))
             if results[name][-1]["code"]:
                 break

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from conftest import KEY, REPOSITORY, environment, serving
 
-from noisyhealth.jobs import DIMENSIONS, text
+from noisyhealth.sweep.jobs import DIMENSIONS, text
 from noisyhealth.text.homophones import Table
 
 pytestmark = pytest.mark.slow

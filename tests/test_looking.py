@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, Ended, Study, asked, environment, execute
 
-from noisyhealth import catalogue, command_line, completion, marked, progress, status
+from noisyhealth import catalogue, progress
+from noisyhealth.commands import completion, marked, parser, status
+from noisyhealth.commands.status import Found
 from noisyhealth.perturbations.engine import replay
 from noisyhealth.records import Edit
-from noisyhealth.status import Found
 from noisyhealth.tracking.store import Store
 
 CONF = REPOSITORY / "conf"
@@ -31,7 +32,7 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_every_choice_of_every_group_is_listed_with_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["list"]) == 0
+    assert parser.main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     for path in CONF.glob("*/*.yaml"):
         [told] = [line for line in lines if line.split()[:1] == [path.stem] and catalogue.sentence(path) in line]
@@ -41,7 +42,7 @@ def test_every_choice_of_every_group_is_listed_with_its_sentence(capsys: pytest.
 
 
 def test_a_group_of_the_user_s_is_listed_with_the_others(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["list", "perturb", "--config-dir", str(own)]) == 0
+    assert parser.main(["list", "perturb", "--config-dir", str(own)]) == 0
     out = capsys.readouterr().out
     assert "  gaps           Mine leaves words out. (yours)\n" in out
     assert "  typo  " in out
@@ -49,7 +50,7 @@ def test_a_group_of_the_user_s_is_listed_with_the_others(own: Path, capsys: pyte
 
 
 def test_a_shown_text_is_the_original_with_its_edits_replayed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["show", "perturb=redact", "level=low,high", "--text", TEXT]) == 0
+    assert parser.main(["show", "perturb=redact", "level=low,high", "--text", TEXT]) == 0
     low, high = capsys.readouterr().out.split("perturb=redact level=high")
     assert low.startswith("perturb=redact level=low: 10% of 17 words, 2\n")
     assert "2 of 17 words changed (11.8%)" in low
@@ -63,7 +64,7 @@ def test_a_shown_text_is_the_original_with_its_edits_replayed(capsys: pytest.Cap
 
 
 def test_a_text_that_cannot_be_given_the_dose_is_told_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["show", "perturb=typo", "level=low,high", "--text", "It is on me"]) == 1
+    assert parser.main(["show", "perturb=typo", "level=low,high", "--text", "It is on me"]) == 1
     out = capsys.readouterr().out
     assert (
         "perturb=typo level=low: 10% of 4 words, 0\nThis text cannot be given that dose: too short. It has 4 words"
@@ -73,12 +74,12 @@ def test_a_text_that_cannot_be_given_the_dose_is_told_with_the_reason(capsys: py
 
 
 def test_a_perturbation_of_the_user_s_is_shown(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["show", "perturb=gaps", "level=low", "--text", TEXT, "--config-dir", str(own)]) == 0
+    assert parser.main(["show", "perturb=gaps", "level=low", "--text", TEXT, "--config-dir", str(own)]) == 0
     assert "perturb=gaps level=low: 10% of 17 words, 2" in capsys.readouterr().out
 
 
 def test_the_baseline_shows_the_text_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main(["show", "perturb=none", "--text", TEXT]) == 0
+    assert parser.main(["show", "perturb=none", "--text", TEXT]) == 0
     assert TEXT in capsys.readouterr().out
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, Ended, asked, execute
 
-from noisyhealth import command_line, sweep
-from noisyhealth.processes import Begun, begun
+from noisyhealth.commands import parser
 from noisyhealth.report import analyse
+from noisyhealth.sweep import command
+from noisyhealth.sweep.processes import Begun, begun
 
 CONF = REPOSITORY / "conf"
 RUN, ANALYSE, ASK = "run.py", "analyze.py", "python -m noisyhealth"
@@ -184,9 +185,9 @@ def words(given: str) -> list[str]:
 def ends(script: str, arguments: list[str]) -> int:
     """Carry out a command in this process and return its exit code."""
     if script == ASK:
-        return command_line.main(arguments)
+        return parser.main(arguments)
     sys.argv = [script, *arguments]
-    return sweep.main(CONF) if script == RUN else analyse.main(CONF)
+    return command.main(CONF) if script == RUN else analyse.main(CONF)
 
 
 def check(code: int | str | None, out: str, err: str, said: str) -> None:

@@ -9,7 +9,7 @@ python -m noisyhealth verify STUDY
 
 import sys
 
-from noisyhealth.command_line import main
+from noisyhealth.commands.parser import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

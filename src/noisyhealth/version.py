@@ -10,10 +10,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parent
 # What only reads runs cannot change them: mending a table must not make every cell run again.
 _READERS = (
-    *("report/", "audit/", "sweep.py", "before.py", "processes.py", "jobs.py", "show.py"),
-    *("command_line.py", "commands.py", "__main__.py"),
-    *("catalogue.py", "completion.py", "marked.py", "status.py", "usage.py"),
-    *("contract/", "api.py"),
+    *("report/", "audit/", "sweep/", "commands/", "contract/", "api.py", "catalogue.py", "usage.py", "__main__.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
     *("analysis/inference.py", "analysis/medical.py", "analysis/mixed.py", "tracking/ui.py"),
     *("analysis/components.py", "analysis/difference.py"),

@@ -10,7 +10,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from noisyhealth import settings
-from noisyhealth.command_line import main
+from noisyhealth.commands.parser import main
 from noisyhealth.contract import draw, rules, texts
 from noisyhealth.contract.check import Found, check
 from noisyhealth.contract.texts import Text

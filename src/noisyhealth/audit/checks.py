@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from noisyhealth import experiment, fits, jobs, manifest, own_code, scoring, study, version
+from noisyhealth import experiment, fits, manifest, own_code, scoring, study, version
 from noisyhealth.audit.finding import Finding, Verdict
 from noisyhealth.audit.kept import KeptRun
 from noisyhealth.cell import Cell
 from noisyhealth.evidence import METRICS, MODEL
 from noisyhealth.scoring import Read, Result
 from noisyhealth.study import Asked
+from noisyhealth.sweep import jobs
 from noisyhealth.tracking.entries import logged_name, logged_params
 
 _SAME = 1e-9

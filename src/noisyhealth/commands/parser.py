@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from noisyhealth import commands
+from noisyhealth.commands import actions
 from noisyhealth.errors import NoisyHealthError
 
 _ABOUT = """\
@@ -26,9 +26,8 @@ class _Parser(argparse.ArgumentParser):
         """Print what is wrong and leave with exit code 2."""
         from noisyhealth.overrides import nearest
 
-        if found := re.search(
-            r"argument (?:COMMAND|build.export): invalid choice: '(.*)' \(choose from (.*)\)", message
-        ):
+        strange = r"argument (?:COMMAND|build.export): invalid choice: '(.*)' \(choose from (.*)\)"
+        if found := re.search(strange, message):
             near = nearest(found[1], re.findall(r"'([^']+)'", found[2]))
             message = f"there is no command {found[1]!r}{f', did you mean {near}?' if near else ''}"
         self.exit(2, f"{self.prog}: {message}; --help shows what there is\n")
@@ -69,20 +68,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def _looking_commands(groups: Any) -> None:
     listed = _command(
-        groups, "list", commands.list_choices, "list what can be chosen: every group, each choice with its sentence"
+        groups, "list", actions.list_choices, "list what can be chosen: every group, each choice with its sentence"
     )
     listed.add_argument("group", nargs="?", metavar="GROUP", help="one group alone, as perturb or experiment")
     _beside(listed)
-    shown = _command(groups, "show", commands.show_text, "show one text disturbed, its edits marked")
+    shown = _command(groups, "show", actions.show_text, "show one text disturbed, its edits marked")
     shown.add_argument("--text", required=True, help="the text; - reads it from standard input")
     _settings(shown, "what disturbs it: perturb=typo level=mid; commas show several")
     planned = _command(
-        groups, "plan", commands.plan_cells, "print what cells would ask and cost, and ask nothing: run.py plan=true"
+        groups, "plan", actions.plan_cells, "print what cells would ask and cost, and ask nothing: run.py plan=true"
     )
     check = _command(
         groups,
         "check",
-        commands.check_perturbations,
+        actions.check_perturbations,
         "check that a perturbation keeps to the contract, and print its card",
     )
     check.add_argument("--markdown", action="store_true", help="print the card as docs/perturbations.md has it")
@@ -92,23 +91,21 @@ def _looking_commands(groups: Any) -> None:
 
 
 def _study_commands(groups: Any) -> None:
-    status = _command(groups, "status", commands.show_status, "say what has become of every cell of a study")
+    status = _command(groups, "status", actions.show_status, "say what has become of every cell of a study")
     status.add_argument("study", metavar="STUDY")
     verify = _command(
-        groups, "verify", commands.verify_kept, "check a run, a study or an archive again, from what was kept"
+        groups, "verify", actions.verify_kept, "check a run, a study or an archive again, from what was kept"
     )
     verify.add_argument("target", metavar="RUN|STUDY|ARCHIVE", help="a run's id, a study's name, or a file of `bundle`")
     verify.add_argument("--trust", action="store_true", help="run code of its author's that an archive's settings name")
-    diff = _command(groups, "diff", commands.diff_runs, "say in words what differs between two runs")
+    diff = _command(groups, "diff", actions.diff_runs, "say in words what differs between two runs")
     diff.add_argument("runs", metavar="RUN", nargs=2)
-    bundle = _command(
-        groups, "bundle", commands.bundle_study, "pack a study into one file that `verify` reads anywhere"
-    )
+    bundle = _command(groups, "bundle", actions.bundle_study, "pack a study into one file that `verify` reads anywhere")
     bundle.add_argument("study", metavar="STUDY")
     bundle.add_argument("--to", type=Path, default=Path("exports"), help="folder for the file")
     for command in (status, verify, diff, bundle):
         _settings(command, "where the runs are: tracking=server study=... cache=...")
-    ui = _command(groups, "ui", commands.open_ui, "open MLflow's pages on this machine, and say where each study is")
+    ui = _command(groups, "ui", actions.open_ui, "open MLflow's pages on this machine, and say where each study is")
     ui.add_argument("--port", type=int, default=5000)
     ui.add_argument("--store", type=Path, default=Path("mlflow.db"), help="SQLite file of the runs")
     ui.add_argument("--artifacts", type=Path, default=Path("mlruns"), help="folder of their files")
@@ -117,10 +114,10 @@ def _study_commands(groups: Any) -> None:
 def _dataset_commands(parser: argparse.ArgumentParser) -> None:
     groups = parser.add_subparsers(required=True, metavar="build|export")
     build = _command(
-        groups, "build", commands.build_datasets, "disturb every text at every level, once; print how many are kept"
+        groups, "build", actions.build_datasets, "disturb every text at every level, once; print how many are kept"
     )
     export = _command(
-        groups, "export", commands.export_datasets, "write the dataset as Parquet and JSONL, with a dataset card"
+        groups, "export", actions.export_datasets, "write the dataset as Parquet and JSONL, with a dataset card"
     )
     export.add_argument("--to", type=Path, default=Path("exports"), help="folder; each task gets one in it")
     for command in (build, export):
@@ -148,7 +145,7 @@ def _names() -> list[str]:
 
 
 def _completion(options: argparse.Namespace) -> None:
-    from noisyhealth import completion
+    from noisyhealth.commands import completion
 
     if options.shell == "bash":
         print(completion.BASH)

@@ -17,12 +17,13 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, read_write
 from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import calls, evidence, experiment, jobs, overrides, plan, processes, progress, settings, show, study
+from noisyhealth import calls, evidence, experiment, overrides, plan, progress, settings, study
 from noisyhealth.cell import Cell
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.models.model import Model
-from noisyhealth.processes import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun
 from noisyhealth.study import PLANNED, REUSED, Asked, Ledger
+from noisyhealth.sweep import jobs, processes, show
+from noisyhealth.sweep.processes import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun
 from noisyhealth.tracking.journal import Journal
 from noisyhealth.tracking.store import Store
 

@@ -36,7 +36,9 @@ def show_text(options: argparse.Namespace) -> int:
     if not text.strip():
         raise ConfigError(f"--text {options.text!r} holds no words: give the text to disturb")
     configured = _composed(options)
-    from noisyhealth import marked  # loads what disturbs texts, which a setting that is wrong need not wait for
+    from noisyhealth.commands import (
+        marked,  # loads what disturbs texts, which a setting that is wrong need not wait for
+    )
 
     reached = [marked.show(cfg, text) for cfg in configured]
     return int(not all(reached))
@@ -44,16 +46,16 @@ def show_text(options: argparse.Namespace) -> int:
 
 def plan_cells(options: argparse.Namespace) -> int:
     """Print what cells would ask and cost."""
-    from noisyhealth import sweep
+    from noisyhealth.sweep import command
 
     beside = ["--config-dir", options.config_dir] if options.config_dir else []
     sys.argv = ["run.py", "-m", *beside, *options.settings, "plan=true"]
-    return sweep.main(CONF)
+    return command.main(CONF)
 
 
 def show_status(options: argparse.Namespace) -> int:
     """Print what has become of every cell; 1 where one is not done."""
-    from noisyhealth import status
+    from noisyhealth.commands import status
 
     store = _place(options.study, options).store
     return int(not status.show(store.study, status.of(store)))
@@ -117,7 +119,7 @@ def _one(options: argparse.Namespace) -> DictConfig:
 
 def build_datasets(options: argparse.Namespace) -> None:
     """Build the disturbed texts of each task, and print how many are kept."""
-    from noisyhealth import show
+    from noisyhealth.sweep import show
 
     for made in _builds(options):
         show.attrition(made.facts["task"], made.attrition)

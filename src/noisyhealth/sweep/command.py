@@ -21,13 +21,14 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from tqdm import tqdm
 
-from noisyhealth import experiment, fits, overrides, settings, show, study, usage
-from noisyhealth.before import cell_of
+from noisyhealth import experiment, fits, overrides, settings, study, usage
 from noisyhealth.cell import Cell
 from noisyhealth.errors import CallError, NoisyHealthError, StoreError
 from noisyhealth.models.chat import loopback
-from noisyhealth.processes import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun, fix_threads
 from noisyhealth.study import FAILED, KILLED, MISSING, Ledger, Record
+from noisyhealth.sweep import show
+from noisyhealth.sweep.before import cell_of
+from noisyhealth.sweep.processes import CELLS, ENDING, LEDGER, NAME, PARENT, SEARCH, SWEPT, Stop, begun, fix_threads
 from noisyhealth.tracking import patience
 
 GO_ON = "What is finished is kept; the same command goes on from here."

@@ -1,0 +1,1 @@
+"""`python -m noisyhealth`: its command line, and what each command does."""
