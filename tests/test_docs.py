@@ -75,7 +75,7 @@ def cheap(line: str, folder: Path) -> str:
     line = re.sub(r" model\.\w+=\S+", "", line)
     line = re.sub(r"^python (run|analyze)\.py", rf"python {REPOSITORY}/\1.py", line)
     line = re.sub(r"^python scripts/", f"python {REPOSITORY}/scripts/", line)
-    return f"{line} data.split.test=6" if "run.py" in line else line
+    return re.sub(r" data\.split\.test=\S+", "", line) + " data.split.test=6" if "run.py" in line else line
 
 
 @pytest.mark.parametrize("line", COMMANDS)
