@@ -160,3 +160,56 @@ class Slow(Kept):
     def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
         time.sleep(0.002)
         return super().__call__(word, text, rng)
+
+
+class Line(Kept):
+    """Removes a word with the line's end behind it."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        if not text.startswith("\n", word.end):
+            return super().__call__(word, text, rng)
+        return Change(word.start, f"{word.text}\n", "", "broken")
+
+
+class Glue(Kept):
+    """Takes the blank along that keeps a word from the next."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        behind = " " if text.startswith(" ", word.end) else ""
+        return Change(word.start, word.text + behind, word.text[0] + word.text, "broken")
+
+
+class Listed(Kept):
+    """Makes two words of one without a blank."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        return self.changed(word, f"{word.text},bad" if word.text.isalpha() else "")
+
+
+class Dash(Kept):
+    """Writes a mark for a word."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        return self.changed(word, "—" if len(word.text) > 1 else "")
+
+
+class Invisible(Kept):
+    """Adds what no reader sees."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        return self.changed(word, f"{word.text}\u200b")
+
+
+class Seeding(Kept):
+    """Forgets the study's seed."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        rng.seed(1)
+        return super().__call__(word, text, rng)
+
+
+class Text(Kept):
+    """Gives the new word instead of a change."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        return word.text[0] + word.text  # type: ignore[return-value]

@@ -80,6 +80,13 @@ def test_a_perturbation_that_keeps_to_the_contract_is_told_so(broken: Callable[.
         ("Torn", "unicode", "torn from its letter"),
         ("Unseen", "unicode", "the same word in another form of Unicode"),
         ("Control", "unicode", "U+0008 is no character of a text"),
+        ("Line", "protection", r"takes '\n' along"),
+        ("Glue", "rate", "two words become one"),
+        ("Listed", "rate", "is 2 words to a reader"),
+        ("Dash", "rate", "is no word; give one or nothing"),
+        ("Invisible", "unicode", "U+200B is no character of a text"),
+        ("Seeding", "determinism", "it draws from its random source by another method than random()"),
+        ("Text", "replay", "give a Change, or None"),
     ],
 )
 def test_a_perturbation_that_breaks_a_rule_is_told_which_and_by_what(
@@ -88,7 +95,9 @@ def test_a_perturbation_that_breaks_a_rule_is_told_which_and_by_what(
     found = broken(name)
     assert not found.holds
     assert any(told in fault for fault in found.faults[rule]), found.faults
-    also = {"Counting": {"nesting"}, "Chance": {"nesting"}}.get(name, set())  # what changes each time nests no more
+    also = {"Counting": {"nesting"}, "Chance": {"nesting"}, "Greedy": {"rate"}}.get(
+        name, set()
+    )  # what changes each time nests no more
     assert broken_rules(found) - also == {rule}
 
 
@@ -102,6 +111,11 @@ def test_levels_that_do_not_rise_do_not_nest(broken: Callable[..., Found]) -> No
     found = broken("Kept", "perturb.levels.high=0.15")
     assert found.faults["nesting"] == ("levels.mid and levels.high are 0.2 and 0.15: they must rise",)
     assert broken_rules(found) == {"nesting"}
+
+
+def test_two_levels_of_one_dose_do_not_nest(broken: Callable[..., Found]) -> None:
+    found = broken("Kept", "+perturb.levels.again=0.2")
+    assert found.faults["nesting"] == ("levels.mid and levels.again are one dose, 0.2",)
 
 
 def test_a_perturbation_that_is_too_slow_is_told_so(broken: Callable[..., Found]) -> None:

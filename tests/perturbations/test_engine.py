@@ -337,6 +337,8 @@ def test_without_flags_nothing_is_flagged_and_the_edits_are_the_same() -> None:
         Change(0, "pain today", "today pains", "moves and changes"),
         Change(0, "pain tomorrow", "tomorrow pain", "moves past what does not stand there"),
         Change(0, "pain t", "ache", "a part of the next"),
+        Change(0, "pain ", "ache", "takes the blank and leaves a word"),
+        Change(0, "pain", "pa\u200bin", "is not seen"),
     ],
     ids=lambda change: change.op,
 )
@@ -348,7 +350,7 @@ def test_a_perturbation_that_changes_more_than_its_word_is_an_error_that_shows_i
 
 @pytest.mark.parametrize(
     ("text", "before", "after"),
-    [("pain, today", "pain,", "ache"), ("pain?!  today", "pain?!  ", ""), ("pain) today", "pain) ", "pain")],
+    [("pain, today", "pain,", "ache"), ("pain?!  today", "pain?!  ", ""), ("pain) today", "pain)", "pain")],
 )
 def test_a_change_may_take_the_marks_and_blanks_behind_its_word_along(text: str, before: str, after: str) -> None:
     found = [Word("pain", 0, "NOUN", True, False)]

@@ -14,7 +14,7 @@ from noisyhealth.contract.rules import RULES, Fault
 from noisyhealth.contract.texts import SENTENCE, Text
 from noisyhealth.dataset.design import Design, Disturbance
 from noisyhealth.errors import DataError
-from noisyhealth.perturbations.engine import OutOfReach
+from noisyhealth.perturbations.engine import Change, OutOfReach
 from noisyhealth.records import Example, Variant
 
 LEAST = 1000.0
@@ -101,8 +101,10 @@ def _changes(text: Text, disturbance: Disturbance, faults: list[Fault]) -> Itera
             except Exception as error:  # whatever a user's code may raise
                 faults.append(("unicode", f"{word.text!r} raises {type(error).__name__}: {error}"))
             else:
-                if made is not None:
+                if isinstance(made, Change):
                     yield at, made
+                elif made is not None:
+                    faults.append(("replay", f"{word.text!r} gives {made!r}: give a Change, or None"))
 
 
 def _drawn(

@@ -32,6 +32,18 @@ class OtherDrawError(Exception):
 class Strict(Random):
     """A random source that has nothing but `random()`, whose numbers are those of every Python."""
 
+    _made = False
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._made = True
+
+    def seed(self, *given: Any, **named: Any) -> None:
+        """Seed it once, when it is made: seeded anew it would forget the study's seed."""
+        if self._made:
+            _refuses(self)
+        super().seed(*given, **named)
+
 
 def _refuses(self: Random, *_: object, **__: object) -> None:
     raise OtherDrawError("it draws from its random source by another method than random()")

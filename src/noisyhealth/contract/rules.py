@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate, combinations, pairwise
 from unicodedata import category, normalize
 
 from noisyhealth.contract.draw import Levels, key, levels
 from noisyhealth.contract.texts import Text
 from noisyhealth.dataset.design import Disturbance
 from noisyhealth.perturbations.engine import Change, OutOfReach, Unit, distance, ranked
-from noisyhealth.records import Variant
+from noisyhealth.records import Variant, Word
 from noisyhealth.text.words import spans
 
 RULES: Mapping[str, str] = {
@@ -26,7 +26,8 @@ RULES: Mapping[str, str] = {
     "speed": "fast enough for a dataset",
 }
 _ORDER = ("low", "mid", "high")
-_NO_TEXT = ("Cc", "Cs", "Co", "Cn")  # control characters, halves of characters, what Unicode does not assign
+# Control characters, what is not seen, halves of characters, what Unicode does not assign.
+_NO_TEXT = ("Cc", "Cf", "Cs", "Co", "Cn")
 Fault = tuple[str, str]
 """The rule that is broken, and what broke it, in words."""
 
@@ -43,11 +44,22 @@ def of_change(text: Text, at: int, made: Change) -> Iterator[Fault]:
         yield "replay", f"{told}: {made.before!r} is not the whole word"
     elif not _is_move(text, at, made):
         behind = made.before[len(word.text) :]
-        if taken := [char for char in behind if not (char.isspace() or category(char).startswith("P"))]:
-            yield "protection", f"{told}: takes {''.join(taken)!r} along, which is neither a mark nor a blank"
-        if made.after.split() not in ([], [made.after]):
-            yield "rate", f"{told}: is {len(made.after.split())} words, or has blanks around it; give one word or none"
+        if taken := [char for char in behind if not (category(char) == "Zs" or category(char).startswith("P"))]:
+            yield "protection", f"{told}: takes {''.join(taken)!r} along, no mark and no blank of its line"
+        yield from (("rate", f"{told}: {why}") for why in _no_word(word, made))
     yield from (("unicode", f"{told}: {why}") for why in _no_text(made))
+
+
+def _no_word(word: Word, made: Change) -> Iterator[str]:
+    """Yield why what came out is not one word or none."""
+    if made.after.split() not in ([], [made.after]):
+        yield f"is {len(made.after.split())} words, or has blanks around it; give one word or none"
+    elif (count := len(spans(made.after))) > max(1, len(spans(made.before))):
+        yield f"is {count} words to a reader; give one word or none"
+    elif made.after and not count and len(word.text) > 1:
+        yield "is no word; give one or nothing"
+    if made.after and made.before[-1:].isspace():
+        yield "takes the blank along that keeps it from the next word, so that two words become one"
 
 
 def _is_move(text: Text, at: int, made: Change) -> bool:
@@ -159,6 +171,10 @@ def of_settings(disturbance: Disturbance) -> Iterator[Fault]:
         if not disturbance.levels[low] < disturbance.levels[high]:
             rates = f"{disturbance.levels[low]:g} and {disturbance.levels[high]:g}"
             yield "nesting", f"levels.{low} and levels.{high} are {rates}: they must rise"
+    others = [level for level in disturbance.levels if level not in _ORDER]
+    for one, other in combinations([*named, *others], 2):
+        if other in others and disturbance.levels[one] == disturbance.levels[other]:
+            yield "nesting", f"levels.{one} and levels.{other} are one dose, {disturbance.levels[one]:g}"
 
 
 def of_reach(disturbance: Disturbance, reached: Mapping[str, int], texts: int) -> Iterator[Fault]:

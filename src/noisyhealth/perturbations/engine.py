@@ -143,22 +143,27 @@ def ranked(
 def _check(made: Change, word: Word, text: str) -> None:
     """Raise DataError where a change is not of its word alone, or makes several words of it: the dose would not hold.
 
-    A word may take along the marks and blanks after it.
+    A word may take along the marks and blanks after it, never a line's end or a tab; where it leaves a word, no blank,
+    which would join that to the next.
     """
     fits = made.start == word.start and text.startswith(made.before, made.start)
-    if not (fits and _is_alone(made.before, word.text)) or made.after.split() not in ([], [made.after]):
+    joins = made.after and made.before[-1:].isspace()
+    one = made.after.split() in ([], [made.after]) and not any(category(char) == "Cf" for char in _new(made))
+    if not (fits and _is_alone(made.before, word.text)) or joins or not one:
         raise DataError(
             f"the perturbation turned {word.text!r} at character {word.start} into {made}: it must change that word, "
-            "into one word or nothing, or move it past the next"
+            "into one word or nothing that a reader sees, or move it past the next"
         )
 
 
+def _new(made: Change) -> set[str]:
+    return set(made.after) - set(made.before)
+
+
 def _is_alone(before: str, word: str) -> bool:
-    """Tell whether a span is a word with nothing but blanks and punctuation behind it."""
-    if before.rstrip() == word:
-        return True
+    """Tell whether a span is a word with nothing but blanks and punctuation behind it, on its line."""
     behind = before[len(word) :]
-    return before.startswith(word) and all(char.isspace() or category(char).startswith("P") for char in behind)
+    return before.startswith(word) and all(category(char).startswith(("P", "Zs")) for char in behind)
 
 
 def _passed(made: Change, word: Word, text: str) -> str:
