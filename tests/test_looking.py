@@ -170,10 +170,20 @@ def test_plan_prints_what_run_py_prints_with_plan_true(nine: Study, shared_cache
         ("python run.py experiment=", {"experiment=demo"}, set()),
         ("python run.py hydra/launcher=sl", {"hydra/launcher=slurm"}, set()),
         ("python analyze.py grid.mo", {"grid.model="}, set()),
+        ("python -m noisyhealth show --", {"--text", "--config-dir"}, {"--port"}),
+        ("python -m noisyhealth ui --", {"--port", "--store"}, {"--config-dir"}),
+        ("python -m noisyhealth dataset export --", {"--to"}, {"--text"}),
+        ("python run.py --config-dir {own} perturb=ga", {"perturb=gaps"}, set()),
+        ("python -m noisyhealth check --config-dir={own} perturb=ga", {"perturb=gaps"}, set()),
     ],
 )
-def test_completion_offers_what_may_stand_there(line: str, wanted: set[str], unwanted: set[str]) -> None:
-    found = completion.words(line, ["list", "show", "status", "verify"])
+def test_completion_offers_what_may_stand_there(
+    line: str, wanted: set[str], unwanted: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "perturb").mkdir()
+    (tmp_path / "perturb" / "gaps.yaml").write_text("# Gaps.\nname: gaps\n")
+    line = line.format(own=tmp_path)
+    found = completion.words(line, parser._names(parser._parser()))
     assert wanted <= set(found)
     assert not unwanted & set(found)
     assert all(one.startswith(line.rpartition(" ")[2]) for one in found)

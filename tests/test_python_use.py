@@ -122,3 +122,24 @@ def test_importing_the_package_imports_nothing_else_and_perturb_no_torch_and_no_
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.split("\n")[:2] == ["[]", "[]"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "perturbation", "given", "told"),
+    [
+        ([TEXT, None], "typo", {"rate": 0.3}, "texts holds None, which is no text"),
+        ([TEXT], 3, {"rate": 0.3}, "perturbation=3: give a name"),
+        ([TEXT], "typo", {"rate": True}, "rate=True: give a fraction"),
+        ([TEXT], "typo", {"rate": 0.3, "settings": ["level=high"]}, "settings has level=high: give it as"),
+        ([TEXT], "none", {"level": "mid"}, "none has no level 'mid'"),
+    ],
+)
+def test_what_cannot_be_disturbed_is_said_in_a_sentence(
+    texts: list[str], perturbation: str, given: dict[str, object], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        perturb(texts, perturbation, **given)  # type: ignore[arg-type]
+
+
+def test_texts_may_come_one_by_one() -> None:
+    assert perturb((text for text in [TEXT]), "typo", rate=0.3) == perturb([TEXT], "typo", rate=0.3)

@@ -59,6 +59,30 @@ TABLE: list[tuple[str, str, str]] = [
     (RUN, "+budget.euros=5", "nothing reads 'budget.euros'"),
     (RUN, "~keep.typos", "keep.typos"),
     (RUN, "model=null", "there is no model 'None'"),
+    (RUN, "level=null", "there is no level 'None'"),
+    (RUN, "experiment=null", "there is no experiment 'None'"),
+    (RUN, "+level=low", "level"),
+    (RUN, "-m level=range(1,3)", "level"),
+    (RUN, "-m level=glob(*x)", "level"),
+    (RUN, "study=null", "study='' cannot name a folder"),
+    (RUN, "keep=null", "keep"),
+    (RUN, "tracking.uri=foo", "foo"),
+    (RUN, "mitigate=spelling mitigate.commonness=3", "mitigate.commonness=3: give a list"),
+    (RUN, "mitigate=spelling mitigate.commonness=[abc]", "mitigate.commonness[0]='abc': give a whole number"),
+    (RUN, "data=files data.source.columns.sentiment=text data.source.paths.sentiment=good.csv", "columns"),
+    (RUN, "model=gpt model.temperature=-1", "model.temperature=-1: give a number from 0 to 2"),
+    (RUN, "model=gpt weights.gpt.max_tokens=0", "model.max_tokens=0: give a whole number of tokens above 0"),
+    (RUN, "model=llama model.temperature=5", "model.temperature=5: give a number from 0 to 2"),
+    (RUN, "model=llama model.dtype=float15", "model.dtype='float15' is none of auto, float32, bfloat16, float16"),
+    (RUN, "model=llama prompt.shots=-1", "prompt.shots=-1: give a number of examples, 0 or more"),
+    (RUN, "model=gpt prompt.user='no·text'", "prompt.user of prompt study lacks {block}"),
+    (RUN, "model=gpt prompt.system='{rol}'", "has {rol}, which nothing fills: it may have {role} and {instruction}"),
+    (RUN, "perturb=plain perturb.unit=chars", "unit=chars counts letters case aside"),
+    (ASK, "show perturb=null --text pain", "there is no perturb 'None'"),
+    (ASK, "ui --port 99999999", "99999999 is no port: give 1 to 65535"),
+    (ASK, "ui --store good.csv", "is no database of runs"),
+    (ASK, "check --speed -5", "-5 is no speed"),
+    (ASK, "bundle demo --to good.csv", "is a file, and a folder is needed"),
     (
         RUN,
         "model=gpt weights.gpt.endpoint.url=http://127.0.0.1:8000/v1",
@@ -196,6 +220,7 @@ def check(code: int | str | None, out: str, err: str, said: str) -> None:
     assert len(err.strip().splitlines()) == 1, err
     assert "Traceback" not in out + err
     assert "HYDRA_FULL_ERROR" not in err
+    assert "foresaw" not in err
     assert out == ""
 
 

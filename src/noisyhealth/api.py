@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -35,7 +35,7 @@ class Perturbed:
 
 
 def perturb(
-    texts: Sequence[str],
+    texts: Iterable[str],
     perturbation: str | Perturbation,
     *,
     level: str = "",
@@ -62,6 +62,15 @@ def perturb(
     """
     if isinstance(texts, str):
         raise ConfigError(f"texts is one text, {texts[:60]!r}: give a list of texts, [text]")
+    texts = list(texts)
+    if odd := [text for text in texts if not isinstance(text, str)]:
+        raise ConfigError(f"texts holds {odd[0]!r}, which is no text: leave it out, or give its text")
+    if not (isinstance(perturbation, str) or callable(perturbation)):
+        raise ConfigError(f"perturbation={perturbation!r}: give a name, as 'typo', or what is called with a word")
+    if isinstance(rate, bool) or (rate is not None and not isinstance(rate, int | float)):
+        raise ConfigError(f"rate={rate!r}: give a fraction of the words, as 0.1")
+    if dose := [one for one in settings if one.partition("=")[0].lstrip("+") in ("level", "level.rate", "perturb")]:
+        raise ConfigError(f"settings has {dose[0]}: give it as perturbation=, level= or rate=")
     if ids and len(ids) != len(texts):
         raise ConfigError(f"there are {len(ids)} ids for {len(texts)} texts: give one a text, or none")
     if (rate is None) == (not level):
@@ -102,6 +111,8 @@ def _configured(name: str, seed: int, settings: tuple[str, ...]) -> tuple[Design
     if len(configs) > 1:
         raise ConfigError(f"perturb={name} {' '.join(settings)} are several: give one perturbation and one of each")
     cfg = configs[0].perturb
+    if name == "none":
+        return design, Disturbance(name, {}, True, None)
     own = [one for one in design.disturbances if one.name == cfg.name]
     return design, own[0] if own else Disturbance(name, dict(cfg.levels), True, None)
 

@@ -79,13 +79,17 @@ def check(config: DictConfig, given: Sequence[Override]) -> None:
     That is a value that is named twice, a sentence whose comma makes two values of it, several experiments, and a new
     setting that nothing reads.
     """
+    from hydra.core.override_parser.types import ValueType
+
     for override in given:
         if override.is_sweep_override():
             if override.key_or_group == "experiment":
                 raise ConfigError(f"{override.input_line}: an experiment is a whole sweep; give one a command")
+            if override.value_type is ValueType.GLOB_CHOICE_SWEEP and not list(override.sweep_string_iterator()):
+                raise ConfigError(f"{override.input_line} matches nothing; {_LIST}")
             _distinct(override)
         if (override.is_add() or override.is_force_add()) and not _is_group(override):
-            _used(config, override)
+            _used(config, override, given)
 
 
 def explained(error: Exception, line: Line, conf: Path = CONF, name: str = "config") -> Exception:
@@ -106,6 +110,8 @@ def explained(error: Exception, line: Line, conf: Path = CONF, name: str = "conf
             return ConfigError(_cause(line, conf, name) or _told(error))
         except ConfigError as found:
             return found
+        except Exception:  # the same fault again, met while its cause was looked for
+            return ConfigError(_told(error))
     return error
 
 
@@ -161,9 +167,11 @@ def _is_group(override: Override) -> bool:
     return bool(override.package) or bool(loader.get_group_options(override.key_or_group))
 
 
-def _used(config: DictConfig, override: Override) -> None:
+def _used(config: DictConfig, override: Override, given: Sequence[Override]) -> None:
     """Raise ConfigError for a new setting that nothing reads."""
     key = override.key_or_group
+    if override.is_force_add() and key in keys(_without(config, given)):
+        return  # ++ sets one that is there
     parents = [key[:at] for at, sign in enumerate(key) if sign == "."]
     made = any(
         "_target_" in node for place in parents if isinstance(node := OmegaConf.select(config, place), DictConfig)
@@ -173,6 +181,16 @@ def _used(config: DictConfig, override: Override) -> None:
         return  # what makes something says itself what it does not take
     known = [one for one in keys(config) if one != key and not one.startswith(f"{key}.")]
     raise ConfigError(f"{override.input_line}: nothing reads {key!r}{_meant(nearest(key, known))} Leave it out")
+
+
+def _without(config: DictConfig, given: Sequence[Override]) -> DictConfig:
+    """Return the configuration of a command line without the settings that it adds."""
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.types import RunMode
+
+    old = [str(one.input_line) for one in given if not (one.is_add() or one.is_force_add() or one.is_sweep_override())]
+    name = str(OmegaConf.select(config, "hydra.job.config_name") or "config")
+    return GlobalHydra.instance().config_loader().load_configuration(name, old, RunMode.RUN)
 
 
 def keys(config: DictConfig) -> list[str]:

@@ -22,7 +22,7 @@ def checked_name(key: str, given: object) -> str:
     >>> checked_name("study", "high doses")
     'high doses'
     """
-    name = str(given)
+    name = "" if given is None else str(given)
     if not name.strip() or name.startswith(".") or _UNFIT.search(name) or len(name.encode()) > _LONGEST:
         raise ConfigError(
             f"{key}={name!r} cannot name a folder: give 1 to {_LONGEST} bytes without slashes and line ends, that do "

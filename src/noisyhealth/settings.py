@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -89,6 +90,11 @@ def store(cfg: DictConfig) -> Store:
     Raises ConfigError for a study that names no folder, a folder that is a file, and an address with a password.
     """
     uri = paths.without_secret("tracking.uri", _absolute(str(cfg.tracking.uri)), _CREDENTIALS)
+    if not re.match(r"(sqlite|https?|\w+sql)(\+\w+)?://", uri):
+        raise ConfigError(
+            f"tracking.uri={uri!r} is no address of runs: give sqlite:///FILE, http://HOST:PORT of an MLflow server, "
+            "or postgresql://HOST/NAME"
+        )
     artifacts, cache = str(cfg.tracking.artifacts), paths.checked_folder("cache", cfg.cache)
     if artifacts:
         paths.checked_folder("tracking.artifacts", artifacts)
@@ -165,9 +171,11 @@ def design(cfg: DictConfig) -> Design:
     An example is kept when it reaches every level of every perturbation under `keep`, and the cell's own,
     so that all cells of a task see the same examples. Raises ConfigError for a setting that is none.
     """
-    if empty := [name for name, node in cfg.keep.items() if not isinstance(node, DictConfig)]:
+    if not isinstance(cfg.keep, DictConfig):
+        raise ConfigError(f"keep={cfg.keep!r}: it holds perturbations by name; ~keep.typo leaves one out")
+    if empty := [str(name) for name, node in cfg.keep.items() if not isinstance(node, DictConfig)]:
         raise ConfigError(f"keep.{empty[0]}={cfg.keep[empty[0]]!r} is no perturbation: ~keep.{empty[0]} leaves it out")
-    kept: dict[str, Any] = {name: OmegaConf.to_container(node, resolve=True) for name, node in cfg.keep.items()}
+    kept: dict[str, Any] = {str(name): OmegaConf.to_container(node, resolve=True) for name, node in cfg.keep.items()}
     if cfg.perturb.name != NONE:
         own: Any = OmegaConf.to_container(cfg.perturb, resolve=True)
         own["levels"] = {**own["levels"], str(cfg.level.name): _rate(cfg)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -20,6 +21,8 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "bool": ((bool,), "true or false"),
     "str": ((str,), "text; what looks like a number needs quotes: '{key}=\"{value}\"'"),
 }
+
+_LIST = re.compile(r"(?:[\w.]+\.)?(?:Sequence|Collection|list|tuple|frozenset|set)\[(\w+)(?:, \.\.\.)?\]")
 
 
 def check(node: object, place: str) -> None:
@@ -70,7 +73,13 @@ def _parameters(target: Any) -> Mapping[str, inspect.Parameter]:
 
 def _fits(value: object, annotation: object, key: str) -> None:
     """Raise ConfigError where a value is not of a simple kind; of others the target itself knows."""
-    names = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    names = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    if (found := _LIST.fullmatch(names)) and found[1] in _KINDS:
+        if not isinstance(value, list):
+            raise ConfigError(f"{key}={value!r}: give a list, as '{key}=[{value}]'")
+        for at, part in enumerate(value):
+            _fits(part, found[1], f"{key}[{at}]")
+        return
     wanted = [name.strip() for name in names.split("|")]
     if isinstance(value, dict | list) or not set(wanted) <= {*_KINDS, "None"}:
         return

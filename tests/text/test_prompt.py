@@ -111,10 +111,30 @@ def test_every_number_of_shots_up_to_the_pool_can_be_had(shots: int) -> None:
     assert len(prompt(shots).choose(pool("a", "b", "a"))) == shots
 
 
-@pytest.mark.parametrize("shots", [4, -1])
-def test_more_shots_than_the_pool_holds_is_an_error_that_names_both(shots: int) -> None:
-    with pytest.raises(ConfigError, match=rf"prompt.shots={shots}, but the pool for prompts holds 3 examples: lower"):
-        prompt(shots).choose(pool("a", "b", "a"))
+def test_more_shots_than_the_pool_holds_is_an_error_that_names_both() -> None:
+    with pytest.raises(ConfigError, match=r"prompt.shots=4, but the pool for prompts holds 3 examples: lower"):
+        prompt(4).choose(pool("a", "b", "a"))
+
+
+def test_less_than_no_shots_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"prompt.shots=-1: give a number of examples, 0 or more"):
+        prompt(-1)
+
+
+@pytest.mark.parametrize(
+    ("system", "user", "answer", "told"),
+    [
+        ("{rol}", "{block}", "{answer}", r"prompt.system of prompt p has \{rol\}, which nothing fills"),
+        ("", "no text", "{answer}", r"prompt.user of prompt p lacks \{block\}"),
+        ("", "{block", "{answer}", r"prompt.user of prompt p: .*; a brace itself is written twice"),
+        ("", "{block}", "Answer:", r"prompt.answer of prompt p lacks \{answer\}"),
+    ],
+)
+def test_a_template_has_the_fields_that_are_filled_and_no_others(
+    system: str, user: str, answer: str, told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        Prompt("p", 0, 0, system, user, answer)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +142,7 @@ def test_more_shots_than_the_pool_holds_is_an_error_that_names_both(shots: int) 
     [("Answer: {answer}", "Answer:"), ("{answer}", ""), ("So:\n{answer}\nJustification: none", "So:")],
 )
 def test_the_lead_is_what_stands_before_the_answer(answer: str, lead: str) -> None:
-    assert Prompt("p", 0, 0, "", "", answer).lead == lead
+    assert Prompt("p", 0, 0, "", "{block}", answer).lead == lead
 
 
 JSON = Prompt("json", 2, 0, "{role}", "{block}", "{answer}", format="json_schema")

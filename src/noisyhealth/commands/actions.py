@@ -32,7 +32,7 @@ def list_choices(options: argparse.Namespace) -> None:
 
 def show_text(options: argparse.Namespace) -> int:
     """Print a text disturbed, its edits marked; 1 where a level cannot be reached."""
-    text = sys.stdin.read().rstrip("\n") if options.text == "-" else options.text
+    text = _given() if options.text == "-" else options.text
     if not text.strip():
         raise ConfigError(f"--text {options.text!r} holds no words: give the text to disturb")
     configured = _composed(options)
@@ -42,6 +42,14 @@ def show_text(options: argparse.Namespace) -> int:
 
     reached = [marked.show(cfg, text) for cfg in configured]
     return int(not all(reached))
+
+
+def _given() -> str:
+    """Return the text on standard input as it is, but for the end of its last line."""
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--text -: what stands on standard input is not UTF-8: {error}") from None
 
 
 def plan_cells(options: argparse.Namespace) -> int:
@@ -81,8 +89,10 @@ def verify_kept(options: argparse.Namespace) -> int:
 
 def bundle_study(options: argparse.Namespace) -> None:
     """Pack a study into an archive."""
+    from noisyhealth import paths
     from noisyhealth.audit import command as audit
 
+    paths.checked_folder("--to", options.to)
     made = audit.pack(_place(options.study, options), options.to)
     print(f"{made}: {made.stat().st_size / 1e6:.1f} MB. To check it anywhere: python -m noisyhealth verify {made}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from noisyhealth import catalogue
@@ -28,13 +28,14 @@ complete -o default -F _noisyhealth python python3 .venv/bin/python
 """
 
 _STUDIES = ("verify", "bundle", "status")
+_FIRST = {"dataset": ("build", "export"), "completion": ("bash",)}  # what stands first behind a command
 _SCRIPTS = {"run.py": ("--help", "--multirun", "--config-dir", "--cfg"), "analyze.py": ("--help", "--cfg")}
 
 
-def words(line: str, commands: Iterable[str]) -> list[str]:
+def words(line: str, commands: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the words that the last, unfinished word of a command line may become.
 
-    `commands` are those of `python -m noisyhealth`.
+    `commands` are those of `python -m noisyhealth`, each with its options; one of two words is "dataset build".
     """
     given = line.split()
     word = "" if line[-1:].isspace() or not given else given.pop()
@@ -43,28 +44,28 @@ def words(line: str, commands: Iterable[str]) -> list[str]:
         options = [*_SCRIPTS[script], *(_settings(word, given) if script == "run.py" else _analysis(word))]
     else:
         after = given[given.index("noisyhealth") + 1 :] if "noisyhealth" in given else []
-        options = _of(after, word, list(commands), given)
+        options = _of(after, word, commands, given)
     return [one for one in options if one.startswith(word)]
 
 
-def _of(after: Sequence[str], word: str, commands: Sequence[str], given: Sequence[str]) -> list[str]:
+def _of(after: Sequence[str], word: str, commands: Mapping[str, Sequence[str]], given: Sequence[str]) -> list[str]:
     """Return what may follow the words of a command of `python -m noisyhealth`."""
     if not after:
-        return [*commands, "--help"]
-    if after[0] == "dataset" and len(after) == 1:
-        return ["build", "export"]
-    if after[0] == "completion":
-        return ["bash"]
+        return [*dict.fromkeys(name.partition(" ")[0] for name in commands), "--help"]
+    if word.startswith("-"):
+        return list(commands.get(" ".join(after[:2]), commands.get(after[0], ())))
+    if after[0] in _FIRST and len(after) == 1:
+        return list(_FIRST[after[0]])
     if after[0] == "list":
-        return list(catalogue.groups(CONF))
+        return list(catalogue.groups(CONF, _beside(given)))
     if after[0] in _STUDIES and len(after) == 1:
         return [*_studies(), *_settings(word, given)]
-    return ["--help", "--config-dir", *_settings(word, given)]
+    return _settings(word, given)
 
 
 def _settings(word: str, given: Sequence[str]) -> list[str]:
     """Return settings: the names of groups and of what they hold, or, behind a =, a group's choices."""
-    groups = catalogue.groups(CONF)
+    groups = catalogue.groups(CONF, _beside(given))
     group, sign, values = word.partition("=")
     if sign:
         before, comma, _ = values.rpartition(",")
@@ -74,6 +75,16 @@ def _settings(word: str, given: Sequence[str]) -> list[str]:
     names = catalogue.settings(CONF, chosen)
     # Before its first dot, a word would have too many ends to choose from.
     return [*(f"{name}=" for name in groups), *(f"{name}=" for name in names if "." in word or "." not in name)]
+
+
+def _beside(given: Sequence[str]) -> str | None:
+    """Return the folder of the user's own groups that a command line names."""
+    for at, one in enumerate(given):
+        if one == "--config-dir" and at + 1 < len(given):
+            return given[at + 1]
+        if one.startswith("--config-dir="):
+            return one.partition("=")[2]
+    return None
 
 
 def _analysis(word: str) -> list[str]:

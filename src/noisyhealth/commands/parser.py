@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from noisyhealth import unforeseen
 from noisyhealth.commands import actions
-from noisyhealth.errors import NoisyHealthError
 
 _ABOUT = """\
 Commands beside run.py, which runs cells, and analyze.py, which analyses a study.
@@ -44,10 +45,15 @@ def main(arguments: Sequence[str]) -> int:
     if rest:
         options.settings = [*options.settings, *rest]  # settings may stand before and after options
     try:
-        return int(options.command(options) or 0)
-    except (NoisyHealthError, OSError) as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        code = int(options.command(options) or 0)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        print(unforeseen.told(error), file=sys.stderr)
         return 2
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,7 +91,7 @@ def _looking_commands(groups: Any) -> None:
         "check that a perturbation keeps to the contract, and print its card",
     )
     check.add_argument("--markdown", action="store_true", help="print the card as docs/perturbations.md has it")
-    check.add_argument("--speed", type=float, default=1000.0, metavar="N", help="words a second it must reach (1000)")
+    check.add_argument("--speed", type=_speed, default=1000.0, metavar="N", help="words a second it must reach (1000)")
     _settings(check, "perturb=..., and as for run.py: task=qa data=files ...")
     _settings(planned, "the cells, as for run.py -m: model=gpt perturb=typo level=low,mid,high")
 
@@ -106,7 +112,7 @@ def _study_commands(groups: Any) -> None:
     for command in (status, verify, diff, bundle):
         _settings(command, "where the runs are: tracking=server study=... cache=...")
     ui = _command(groups, "ui", actions.open_ui, "open MLflow's pages on this machine, and say where each study is")
-    ui.add_argument("--port", type=int, default=5000)
+    ui.add_argument("--port", type=_port, default=5000)
     ui.add_argument("--store", type=Path, default=Path("mlflow.db"), help="SQLite file of the runs")
     ui.add_argument("--artifacts", type=Path, default=Path("mlruns"), help="folder of their files")
 
@@ -124,6 +130,18 @@ def _dataset_commands(parser: argparse.ArgumentParser) -> None:
         _settings(command, "as for run.py: task=qa data=files seed=1 ...")
 
 
+def _port(given: str) -> int:
+    if not 0 < (port := int(given)) < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{given} is no port: give 1 to 65535")
+    return port
+
+
+def _speed(given: str) -> float:
+    if not (speed := float(given)) >= 0:
+        raise argparse.ArgumentTypeError(f"{given} is no speed: give words a second, 0 or more")
+    return speed
+
+
 def _command(groups: Any, name: str, command: Callable[[argparse.Namespace], Any], what: str) -> Any:
     added = groups.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
     added.set_defaults(command=command)
@@ -139,9 +157,15 @@ def _beside(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config-dir", metavar="DIR", help="folder of your own groups, as for run.py")
 
 
-def _names() -> list[str]:
-    [groups] = [action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    return list(groups.choices)
+def _names(parser: argparse.ArgumentParser, before: str = "") -> dict[str, list[str]]:
+    """Return the options of every command; of a command of commands those of each."""
+    found: dict[str, list[str]] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                options = [text for one in below._actions for text in one.option_strings if text.startswith("--")]
+                found |= _names(below, f"{name} ") or {f"{before}{name}": options}
+    return found
 
 
 def _completion(options: argparse.Namespace) -> None:
@@ -150,4 +174,4 @@ def _completion(options: argparse.Namespace) -> None:
     if options.shell == "bash":
         print(completion.BASH)
     else:
-        print("\n".join(completion.words(options.line, _names())))
+        print("\n".join(completion.words(options.line, _names(_parser()))))

@@ -12,6 +12,7 @@ from hashlib import sha256
 from noisyhealth import own_code, version
 from noisyhealth.errors import ConfigError
 from noisyhealth.perturbations.engine import Perturbation, Unit
+from noisyhealth.perturbations.plain import Plain
 from noisyhealth.sources.source import Source
 from noisyhealth.text import tagger
 from noisyhealth.text.tagger import Tagger
@@ -78,6 +79,11 @@ class Disturbance:
             raise ConfigError(
                 f"perturb={self.name}: words={self.words} with unit=chars would not give medical and other words the "
                 "same number of edits: give unit=words or valid_words"
+            )
+        if self.unit == Unit.CHARS and isinstance(self.change, Plain) and self.change.capitals:
+            raise ConfigError(
+                f"perturb={self.name}: unit=chars counts letters case aside, so a lost capital would be no character: "
+                "give unit=words or valid_words"
             )
         for level, rate in self.levels.items():
             if not isinstance(rate, int | float) or not 0 <= rate <= 1:

@@ -68,7 +68,8 @@ def build(
         last = basis.section(runs.listed(chosen.runs), _problems(listed), [*chosen.left_out, *_rests_on(own, designs)])
         mitigated = [section for section in (mitigations.section(chosen.runs),) if section]
         sections = (*swept_over, *_sections(scores, found, own, submit), *mitigated, last)
-    told = (*summary(scores), *(sentence for section in sections[:-1] for sentence in section.sentences[:4]))
+    found_of = [sentence for section in sections[:-1] for sentence in section.sentences[:4]]
+    told = (*summary(scores), *_rests_on(own, designs), *found_of)
     report = Report(store.study, warning, told, sections)
     files.marked(scores, warning).to_csv(folder / "scores.csv", index=False)
     files.write_tables(folder / "tables", report)

@@ -33,7 +33,11 @@ class Files:
         path = self._path(task)
         if task not in self.columns:
             raise ConfigError(f"data=files has no columns for task {task!r}: set data.source.columns.{task}")
-        columns = self.columns[task]
+        if not isinstance(columns := self.columns[task], Columns):
+            raise ConfigError(
+                f"data.source.columns.{task}={columns!r}: name a column for each role, as "
+                f"data.source.columns.{task}.text={columns}"
+            )
         found = rows(path, list(used(columns).values()))
         return examples(found, columns, task=task, origin=str(path), repair=self.repair)
 

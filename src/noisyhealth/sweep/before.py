@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +11,8 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, read_write
-from omegaconf.errors import OmegaConfBaseException
 
 from noisyhealth import calls, evidence, experiment, overrides, plan, progress, settings, study
 from noisyhealth.cell import Cell
@@ -69,8 +66,6 @@ def _stopping() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # Hydra would make it a warning and start the cells
-        if not isinstance(error, NoisyHealthError | HydraException | OmegaConfBaseException | OSError):
-            traceback.print_exc()  # not one of those that say what to do: a bug, or a user's own part
         begun.stop = overrides.explained(error, begun.line)
         raise Stop from None
     begun.checked = True

@@ -21,7 +21,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from tqdm import tqdm
 
-from noisyhealth import experiment, fits, overrides, settings, study, usage
+from noisyhealth import experiment, fits, overrides, settings, study, unforeseen, usage
 from noisyhealth.cell import Cell
 from noisyhealth.errors import CallError, NoisyHealthError, StoreError
 from noisyhealth.models.chat import loopback
@@ -74,7 +74,7 @@ def main(conf: Path) -> int:
 
 
 def _refused(error: Exception) -> int:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    print(unforeseen.told(error), file=sys.stderr)
     return 2
 
 

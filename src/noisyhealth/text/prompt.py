@@ -5,9 +5,10 @@ conversation, the form that chat models were trained on, each with the instructi
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from string import Formatter
 from typing import TypeAlias
 
 from noisyhealth.errors import ConfigError
@@ -16,6 +17,12 @@ from noisyhealth.records import Example, Query
 Message: TypeAlias = dict[str, str]
 
 FORMATS = ("text", "json", "json_schema")
+# What each template may have, and what it must.
+_FIELDS: Mapping[str, tuple[Sequence[str], str]] = {
+    "system": (("role", "instruction"), ""),
+    "user": (("instruction", "block"), "block"),
+    "answer": (("answer",), "answer"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,8 @@ class Prompt:
     `user` may use `{instruction}` and `{block}`, `answer` must use `{answer}`.
     `format`: "text"; or "json", where worked examples are objects with an answer and a justification (`answer` is then
     not used); or "json_schema", where the server holds the reply to such an object as well. `reasons`: whether the
-    reply reasons before it answers. Raises ConfigError for a format there is not.
+    reply reasons before it answers. Raises ConfigError for a format there is not, and for a template
+    with a field that nothing fills or without the one that it must use.
     """
 
     name: str
@@ -56,6 +64,26 @@ class Prompt:
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             raise ConfigError(f"prompt.format={self.format!r} of prompt {self.name}: give {' or '.join(FORMATS)}")
+        if self.shots < 0:
+            raise ConfigError(f"prompt.shots={self.shots}: give a number of examples, 0 or more")
+        for part, (may, must) in _FIELDS.items():
+            self._check(part, may, must if part != "answer" or self.format == "text" else "")
+
+    def _check(self, part: str, may: Sequence[str], must: str) -> None:
+        """Raise ConfigError where a template has a field that nothing fills, or lacks the one it is there for."""
+        try:
+            named = {name for _, name, _, _ in Formatter().parse(getattr(self, part)) if name is not None}
+        except ValueError as error:
+            raise ConfigError(
+                f"prompt.{part} of prompt {self.name}: {error}; a brace itself is written twice"
+            ) from None
+        if odd := sorted(named - set(may)):
+            raise ConfigError(
+                f"prompt.{part} of prompt {self.name} has {{{odd[0]}}}, which nothing fills: it may have "
+                f"{' and '.join(f'{{{one}}}' for one in may)}; a brace itself is written twice"
+            )
+        if must and must not in named:
+            raise ConfigError(f"prompt.{part} of prompt {self.name} lacks {{{must}}}, without which nothing is asked")
 
     @property
     def written(self) -> str:

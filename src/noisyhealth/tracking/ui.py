@@ -30,8 +30,9 @@ def serve(store: Path, artifacts: Path, port: int) -> NoReturn:
     if not store.is_file():
         raise StoreError(f"{store.resolve()}: no runs there yet; run a cell first, or `make demo`")
     server = f"http://{HOST}:{port}"
+    found = studies(store)
     print(f"MLflow's pages, in some seconds on {server}. Cells of")
-    for name, experiment in studies(store).items():
+    for name, experiment in found.items():
         print(f"  {name}: {view.address(server, experiment)}")
     sys.stdout.flush()
     command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", HOST, "--port", str(port)]
@@ -43,4 +44,7 @@ def studies(store: Path) -> Mapping[str, str]:
     """Return the ids of the studies in an SQLite store by name, the newest first; reads without MLflow's 3 seconds."""
     query = "select name, experiment_id from experiments where lifecycle_stage = 'active' order by creation_time desc"
     with closing(sqlite3.connect(f"file:{pathname2url(str(store.resolve()))}?mode=ro", uri=True)) as db:
-        return {str(name): str(one) for name, one in db.execute(query) if name != "Default"}
+        try:
+            return {str(name): str(one) for name, one in db.execute(query) if name != "Default"}
+        except sqlite3.Error as error:
+            raise StoreError(f"{store.resolve()} is no database of runs: {error}") from None

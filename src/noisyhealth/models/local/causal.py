@@ -222,6 +222,9 @@ def _agree(one: Tokens, other: Tokens) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+
 def pick_dtype(dtype: str) -> str:
     """Return the number format to compute in: `dtype`, or for "auto" bfloat16 where the hardware has it."""
     import torch

@@ -71,6 +71,12 @@ class Local:
     def check(self) -> None:
         """Raise WeightsError when the weights cannot be had, ConfigError when a setting cannot be used."""
         self.source.check()
+        if not 0 <= self.temperature <= 2:
+            raise ConfigError(f"model.temperature={self.temperature}: give a number from 0 to 2")
+        if self.max_tokens < 1:
+            raise ConfigError(f"model.max_tokens={self.max_tokens}: give a whole number of tokens above 0")
+        if self.dtype not in causal.DTYPES:
+            raise ConfigError(f"model.dtype={self.dtype!r} is none of {', '.join(causal.DTYPES)}")
         if self.calibration not in _CALIBRATIONS:
             raise ConfigError(f"model.calibration={self.calibration}: it may be {', '.join(_CALIBRATIONS)}")
         if self.prompt.written:
