@@ -73,6 +73,8 @@ def cheap(line: str, folder: Path) -> str:
     line = re.sub(r"\bRUN_ID\b", lambda _: next(ids), line.partition(" #")[0].strip())
     line = re.sub(r"\bmodel=[\w,]+", "model=majority", line)
     line = re.sub(r" model\.\w+=\S+", "", line)
+    if "experiment=" in line and "model=" not in line:
+        line += " model=majority"
     line = re.sub(r"^python (run|analyze)\.py", rf"python {REPOSITORY}/\1.py", line)
     line = re.sub(r"^python scripts/", f"python {REPOSITORY}/scripts/", line)
     return re.sub(r" data\.split\.test=\S+", "", line) + " data.split.test=6" if "run.py" in line else line

@@ -26,8 +26,9 @@ def list_choices(options: argparse.Namespace) -> None:
     found = catalogue.groups(CONF, options.config_dir)
     for group, choices in (catalogue.only(found, options.group) if options.group else found).items():
         print(f"{group}=")
+        width = max((len(choice.name) for choice in choices), default=0)
         for choice in choices:
-            print(f"  {choice.name:<14} {choice.sentence}{' (yours)' if choice.own else ''}".rstrip())
+            print(f"  {choice.name:<{width}}  {choice.sentence}{' (yours)' if choice.own else ''}".rstrip())
 
 
 def show_text(options: argparse.Namespace) -> int:

@@ -26,7 +26,8 @@ _VALUES = (
     "other settings the same, text by text, with a 95 % interval (paired BCa bootstrap) and p of no difference (exact "
     "McNemar test of an accuracy, else paired bootstrap); p_holm corrected for all rows of this table. Where the "
     "setting changes which texts are tested there is none, and the note says so. Tokens, seconds and US dollars are "
-    "those of one disturbed text, as they were when each was first asked."
+    "those of one disturbed text, as they were when each was first asked; the seconds are of its replies alone, by the "
+    "clock, with what else the machine did, and without what a mitigation does beside asking."
 )
 _VARIANCE = (
     "Variance of the score of a single text (0 to 1) over all combinations of texts and values, by ANOVA estimators "
