@@ -148,16 +148,17 @@ def _check(made: Change, word: Word, text: str) -> None:
     """
     fits = made.start == word.start and text.startswith(made.before, made.start)
     joins = made.after and made.before[-1:].isspace()
-    one = made.after.split() in ([], [made.after]) and not any(category(char) == "Cf" for char in _new(made))
-    if not (fits and _is_alone(made.before, word.text)) or joins or not one:
+    one = made.after.split() in ([], [made.after])
+    if not (fits and one and _is_alone(made.before, word.text)) or joins or _hides(made):
         raise DataError(
             f"the perturbation turned {word.text!r} at character {word.start} into {made}: it must change that word, "
             "into one word or nothing that a reader sees, or move it past the next"
         )
 
 
-def _new(made: Change) -> set[str]:
-    return set(made.after) - set(made.before)
+def _hides(made: Change) -> bool:
+    """Tell whether a change brings in what no reader sees: a zero-width blank, a mark of direction."""
+    return not made.after.isascii() and any(category(char) == "Cf" for char in set(made.after) - set(made.before))
 
 
 def _is_alone(before: str, word: str) -> bool:
