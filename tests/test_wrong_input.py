@@ -92,8 +92,8 @@ TABLE: list[tuple[str, str, str]] = [
     (RUN, "-m experiment=shots,role", "experiment=shots,role: an experiment is a whole sweep; give one a command"),
     (
         RUN,
-        "tracking=server",
-        "MLflow at http://127.0.0.1:5000 cannot be used: [Errno 111] Connection refused. Start it",
+        "tracking=server tracking.uri=http://127.0.0.1:9",
+        "MLflow at http://127.0.0.1:9 cannot be used: [Errno 111] Connection refused. Start it",
     ),
     (ANALYSE, "study=one,two", "has several values: give one a command"),
     (ASK, "dataset export --to /proc/none", "/proc/none"),
