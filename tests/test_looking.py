@@ -1,10 +1,14 @@
 """`list`, `show`, `status`, `plan` and `completion` of `python -m noisyhealth`."""
 
 import json
+import re
 import shutil
+import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -147,7 +151,7 @@ def test_a_cell_is_done_by_any_of_its_tries_and_else_what_its_last_one_is(
 
 def test_plan_prints_what_run_py_prints_with_plan_true(nine: Study, shared_cache: Path) -> None:
     grid = ("model=majority", "perturb=none,typo", "level=low,mid", "data.split.test=6")
-    ended = asked(nine.folder, shared_cache, "plan", *grid)
+    ended = asked(nine.folder, shared_cache, "plan", "-m", *grid)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout == execute(nine.folder, shared_cache, "run.py", "-m", *grid, "plan=true").stdout
     assert "Nothing is asked yet" in ended.stdout
@@ -233,3 +237,22 @@ def test_a_log_is_told_of_a_long_step_once_a_minute_and_of_a_short_one_never(
     monkeypatch.undo()
     assert list(progress.steps("abc", "asking")) == ["a", "b", "c"]
     assert capsys.readouterr().err == ""
+
+
+def test_pages_are_not_served_on_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(store)) as db:
+        db.execute("create table experiments (name, experiment_id, lifecycle_stage, creation_time)")
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        port = there.getsockname()[1]
+        assert parser.main(["ui", "--store", str(store), "--port", str(port)]) == 2
+    ended = capsys.readouterr()
+    assert ended.out == ""
+    assert ended.err == f"StoreError: port {port} is taken, by somebody's pages perhaps; give --port {port + 1}\n"
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        parser.main(["--version"])
+    assert left.value.code == 0
+    assert re.fullmatch(r"noisyhealth \d+\.\d+\S*\n", capsys.readouterr().out)

@@ -95,6 +95,7 @@ TABLE: list[tuple[str, str, str]] = [
         "tracking=server tracking.uri=http://127.0.0.1:9",
         "MLflow at http://127.0.0.1:9 cannot be used: [Errno 111] Connection refused. Start it",
     ),
+    (ANALYSE, "demo", "'demo' has no =: give NAME=VALUE without blanks, as study=demo"),
     (ANALYSE, "study=one,two", "has several values: give one a command"),
     (ASK, "dataset export --to /proc/none", "/proc/none"),
     (ASK, "status", "the following arguments are required: STUDY; --help"),
@@ -141,7 +142,7 @@ TABLE: list[tuple[str, str, str]] = [
     ),
     # What cannot be read at all.
     (RUN, "seed=[1", "'seed=[1' cannot be read: give NAME=VALUE"),
-    (RUN, "typo", "'typo' cannot be read: give NAME=VALUE"),
+    (RUN, "typo", "'typo' has no =: give NAME=VALUE without blanks"),
     (RUN, "--modle=gpt", "there is no option --modle"),
     (RUN, "seed=1 -m level=low", "level=low stands behind an option"),
     (RUN, "--config-dir absent perturb=mine", "absent"),

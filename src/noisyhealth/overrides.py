@@ -63,7 +63,9 @@ def once(given: Sequence[str]) -> None:
     names = [setting.partition("=")[0].lstrip("+") for setting in given]
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         # Without the values: one may be a secret in the wrong place.
-        raise ConfigError(f"{twice[0]} is given twice; leave one of them out")
+        raise ConfigError(
+            f"{twice[0]} is given twice; leave one of them out (a shell takes {{a,b}} apart: quote the whole setting)"
+        )
 
 
 def read(given: Sequence[str]) -> list[Override]:
@@ -98,10 +100,7 @@ def explained(error: Exception, line: Line, conf: Path = CONF, name: str = "conf
     `name` is the primary configuration, in the folder `conf`.
     """
     if isinstance(error, OverrideParseException):
-        return ConfigError(
-            f"{error.override!r} cannot be read: give NAME=VALUE, and quote a value that has blanks, commas, brackets, "
-            f"= or quotes: 'NAME=\"VALUE\"' ({_first(error)})"
-        )
+        return ConfigError(_unread(error))
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options is not None:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         return ConfigError(f"{group}={choice}: {no_choice(group, choice, sorted(error.options))}")
@@ -113,6 +112,16 @@ def explained(error: Exception, line: Line, conf: Path = CONF, name: str = "conf
         except Exception:  # the same fault again, met while its cause was looked for
             return ConfigError(_told(error))
     return error
+
+
+def _unread(error: OverrideParseException) -> str:
+    """Return why a word of a command line is no setting."""
+    if "=" not in error.override:
+        return f"{error.override!r} has no =: give NAME=VALUE without blanks, as study=demo"
+    return (
+        f"{error.override!r} cannot be read: give NAME=VALUE, and quote a value that has blanks, commas, brackets, "
+        f"= or quotes: 'NAME=\"VALUE\"' ({_first(error)})"
+    )
 
 
 def no_choice(group: str, choice: str, options: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m noisyhealth", description=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--version", action="version", version=f"noisyhealth {version('noisyhealth')}")
     groups = parser.add_subparsers(required=True, metavar="COMMAND")
     _looking_commands(groups)
     _study_commands(groups)
@@ -93,6 +95,7 @@ def _looking_commands(groups: Any) -> None:
     check.add_argument("--markdown", action="store_true", help="print the card as docs/perturbations.md has it")
     check.add_argument("--speed", type=_speed, default=1000.0, metavar="N", help="words a second it must reach (1000)")
     _settings(check, "perturb=..., and as for run.py: task=qa data=files ...")
+    planned.add_argument("-m", "--multirun", action="store_true", help=argparse.SUPPRESS)  # as it stands behind run.py
     _settings(planned, "the cells, as for run.py -m: model=gpt perturb=typo level=low,mid,high")
 
 

@@ -107,7 +107,10 @@ def _warning(study: str, listed: Sequence[Problem], *, allowed: bool) -> str:
         return ""
     if not allowed:
         told = "\n".join([f"study {study!r} is not whole: {completeness.summary(listed)}", *_lines(listed)])
-        raise DataError(f"{told}\nRun what is missing, or give allow_incomplete=true")
+        raise DataError(
+            f"{told}\nRun what is missing, or give allow_incomplete=true; what does not fit the rest needs a study= of "
+            "its own"
+        )
     return f"INCOMPLETE: {completeness.summary(listed)} (see problems)"
 
 

@@ -6,6 +6,7 @@ They ask for no name and no password, so they listen on 127.0.0.1 and nowhere el
 from __future__ import annotations
 
 import os
+import socket
 import sqlite3
 import sys
 from collections.abc import Mapping
@@ -31,6 +32,9 @@ def serve(store: Path, artifacts: Path, port: int) -> NoReturn:
         raise StoreError(f"{store.resolve()}: no runs there yet; run a cell first, or `make demo`")
     server = f"http://{HOST}:{port}"
     found = studies(store)
+    with socket.socket() as there:
+        if not there.connect_ex((HOST, port)):
+            raise StoreError(f"port {port} is taken, by somebody's pages perhaps; give --port {port % 65535 + 1}")
     print(f"MLflow's pages, in some seconds on {server}. Cells of")
     for name, experiment in found.items():
         print(f"  {name}: {view.address(server, experiment)}")

@@ -136,12 +136,17 @@ def trends_of(items: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sentence(test: FriedmanResult, alone: FriedmanResult) -> str:
+    """Return whether the levels of a factor differ, by the test whose blocks are independent of each other."""
     if test.p is None or not test.mean_ranks:
         return f"Whether {_WORDS[test.factor]} differ cannot be tested: {test.note}."
-    differ = "differ" if test.p < 0.05 else "do not differ by more than chance"
-    head = f"with one score a cell {p_text(alone.p)}, {alone.blocks} blocks"
-    numbers = f"χ²({test.df}) = {test.q:.2f}, {p_text(test.p)}, W = {test.w:.2f} ({test.size}), {test.blocks} blocks"
-    return f"{_WORDS[test.factor].capitalize()} {differ} (Friedman's {numbers}; {head}){_most(test)}."
+    every = f"over all scores of the cells, which come from the same replies, {p_text(test.p)}, {test.blocks} blocks"
+    if alone.p is None:
+        return f"Whether {_WORDS[test.factor]} differ cannot be tested with one score a cell: {alone.note} ({every})."
+    differ = "differ" if alone.p < 0.05 else "do not differ by more than chance"
+    found = f"χ²({alone.df}) = {alone.q:.2f}, {p_text(alone.p)}, W = {alone.w:.2f} ({alone.size})"
+    most = _most(test) if max(alone.p, test.p) < 0.05 else ""
+    alike = f"Friedman's {found}, {alone.blocks} blocks, one score a cell"
+    return f"{_WORDS[test.factor].capitalize()} {differ} ({alike}; {every}){most}."
 
 
 def _most(test: FriedmanResult) -> str:

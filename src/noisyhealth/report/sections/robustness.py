@@ -158,7 +158,8 @@ def _near_the_floor(changed: pd.DataFrame, examples: Examples) -> tuple[str, ...
     table = _baselines(changed, examples)
     low = table[(table["score_name"] == "accuracy") & (table["baseline_low"].astype(float) <= table["floor"])]
     who = "; ".join(f"{row.task} · {row.model} ({row.baseline:.3f}, floor {row.floor:.3f})" for row in low.itertuples())
-    return (f"On clean texts not above always giving the commonest answer: {who}.",) if who else ()
+    what = "On clean texts not clearly above always giving the label that most of them have (within the 95 % interval)"
+    return (f"{what}: {who}.",) if who else ()
 
 
 def _flips(flips: pd.DataFrame) -> pd.DataFrame:
