@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
+from hydra.types import RunMode
 from hydra.utils import get_object
 from omegaconf import OmegaConf
+
+from noisyhealth.configuration import opened
+from noisyhealth.sweep import jobs
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 FILES = sorted(CONF.rglob("*.yaml"))
@@ -171,3 +175,13 @@ def test_a_choice_that_has_a_name_is_called_like_its_file(path: Path) -> None:
 
 def test_no_key_is_written_into_the_configuration() -> None:
     assert not any("sk-" in path.read_text(encoding="utf-8") for path in FILES)
+
+
+def test_a_job_of_a_sweep_is_composed_as_hydra_composes_it_alone() -> None:
+    with opened(CONF) as loader:
+        whole = loader.load_configuration("config", ["model=gpt,llama", "weights=study,embedded"], RunMode.MULTIRUN)
+        given = [["model=llama", "weights=study"], ["model=gpt", "task=qa"], ["model=gpt", "perturb=redact", "seed=3"]]
+        alone = [loader.load_sweep_config(whole, list(job)) for job in given]
+        loader.repository = jobs.Read(loader.repository)
+        kept = [loader.load_sweep_config(whole, list(job)) for job in [*given, *given]]
+    assert [OmegaConf.to_container(config) for config in kept] == [OmegaConf.to_container(one) for one in alone] * 2

@@ -34,12 +34,15 @@ OWN_CODE = "own_code"  # a folder: the user's files that the settings name code 
 # Where something is done about disturbed input: a row a copy that was asked, and what was learned.
 CALLS, LEARNED = "calls.parquet", "learned.json"
 
+# Ten times as fast as the one in Python.
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 
 def write(folder: Path, cell: Cell, asked: Asked, result: Result, metrics: Scores, tags: Mapping[str, str]) -> str:
     """Write every artifact of a run into an empty folder, last the manifest of them all, and return its hash."""
     from noisyhealth.dataset.table import FACTS
 
-    _text(folder / CONFIG, yaml.safe_dump(dict(cell.resolved), allow_unicode=True))
+    _text(folder / CONFIG, yaml.dump(dict(cell.resolved), Dumper=_DUMPER, allow_unicode=True))
     variants, predictions = _variants(asked, cell.field), _predictions(cell, asked, result)
     calls = _calls(cell, asked, result)
     shown = prompt(cell, asked)

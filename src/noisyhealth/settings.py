@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -180,7 +181,7 @@ def design(cfg: DictConfig) -> Design:
         own: Any = OmegaConf.to_container(cfg.perturb, resolve=True)
         own["levels"] = {**own["levels"], str(cfg.level.name): _rate(cfg)}
         kept[str(cfg.perturb.name)] = own
-    disturbances: list[Disturbance] = [_made(node, f"perturb={name}: perturb") for name, node in kept.items()]
+    disturbances = [_disturbance(name, json.dumps(node)) for name, node in kept.items()]
     task = paths.checked_name("task.name", cfg.task.name)
     split: Split = _made(cfg.data.split, "data.split")
     source: Source = _made(cfg.data.source, "data.source")
@@ -204,6 +205,13 @@ def design(cfg: DictConfig) -> Design:
         draw=int(cfg.draw),
         labels=tuple(cfg.task.get("labels") or ()),
     )
+
+
+@cache
+def _disturbance(name: str, described: str) -> Disturbance:
+    """Return the disturbance that JSON describes: the cells of a sweep share most of theirs."""
+    made: Disturbance = _made(json.loads(described), f"perturb={name}: perturb")
+    return made
 
 
 def _metrics(cfg: DictConfig) -> dict[str, Metric]:
@@ -249,11 +257,7 @@ def _resolved(node: Any) -> Any:
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:
     # Hydra's own node cannot be resolved before a job has a number, and decides no result.
-    own = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    plain = OmegaConf.to_container(own, resolve=True)
-    if not isinstance(plain, dict):
-        raise ConfigError("the configuration is not a mapping")
-    return {str(key): value for key, value in plain.items()}
+    return {str(key): _resolved(cfg[key]) for key in cfg if key != "hydra"}
 
 
 def _absolute(uri: str) -> str:

@@ -160,7 +160,9 @@ def _noting() -> Iterator[None]:
 
 
 def _objective(cell: Cell, record: Record) -> float | None:
-    return fits.objective(cell.store.metrics(record.run)) if record.run else None
+    """Return the score on the validation texts, None where nothing was fitted."""
+    fitted = record.run and "fit" in cell.model.signature()
+    return fits.objective(cell.store.metrics(record.run)) if fitted else None
 
 
 def _keep_traceback(ledger: Ledger, name: str) -> None:
