@@ -24,6 +24,7 @@ TABLES = (
     *("baselines", "categories", "categories_by_model_task", "categories_by_perturb_level"),
     *(f"categories_by_{name}" for name in ("model", "task", "perturb", "level")),
     *("chi_squared", "expected", "changes", "flips", "doses"),
+    *("mean_change", "model_pairs"),
     *("friedman", "friedman_headline", "conover", "anova", "t_tests", "anova_within", "trend"),
     *("medical_bins", "medical_mixed", "medical_spearman"),
 )
@@ -144,6 +145,26 @@ def test_intervals_hold_their_score_and_probabilities_add_up(out: Path) -> None:
     likeliest = changes[names].idxmax(axis=1).str.removesuffix("_probability")
     assert (likeliest == changes["category"]).mean() > 0.8
     assert (changes["p_holm"] >= changes["p"]).all()
+
+
+def test_the_model_that_lost_most_stands_first_and_pairs_are_compared_on_the_same_texts(out: Path) -> None:
+    models, pairs = table(out, "mean_change"), table(out, "model_pairs")
+    answers = pq.read_table(out / "answers.parquet").to_pandas()
+    means = answers.groupby(["task", "model", answers["perturb"] == "none"])["right"].mean().unstack()
+    lost = means[False] - means[True]
+    assert len(models) == len(pairs) == 9
+    for task, own in models.groupby("task", sort=False):
+        assert own["difference"].is_monotonic_increasing
+        assert own["cells"].eq(9).all()
+        assert own["n"].eq(40).all()
+        for row in own.itertuples():
+            assert row.difference == pytest.approx(lost[task, row.model])
+            assert row.value - row.baseline == pytest.approx(row.difference)
+            assert row.difference_low <= row.difference <= row.difference_high
+            assert row.worst_difference <= row.difference
+    for row in pairs.itertuples():
+        assert row.difference == pytest.approx(lost[row.task, row.first] - lost[row.task, row.second])
+        assert row.beyond_chance == (row.difference_high < 0 or row.difference_low > 0)
 
 
 def test_flips_are_those_of_the_answers(out: Path) -> None:

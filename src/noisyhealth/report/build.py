@@ -15,7 +15,7 @@ from noisyhealth.errors import DataError
 from noisyhealth.report import ablation, examples, factors, files, runs
 from noisyhealth.report.beside import Submit, beside
 from noisyhealth.report.outline import Report, Section
-from noisyhealth.report.sections import ablations, basis, dimensions, medical, mitigations, robustness
+from noisyhealth.report.sections import ablations, basis, coping, dimensions, medical, mitigations, robustness
 from noisyhealth.report.summary import summary
 
 if TYPE_CHECKING:
@@ -140,10 +140,12 @@ def _sections(
     doses = runs.doses(rests_on)
     parts = {weights: found.of(weights) for weights in scores["weights"].unique()}
     trends = {weights: submit(dimensions.trends_of, part.items) for weights, part in parts.items()}
+    coped = {weights: submit(coping.frames, part.items) for weights, part in parts.items()}
     models = {weights: submit(mixed, part.items) for weights, part in parts.items()}
     for weights, part in parts.items():
         own = scores[scores["weights"] == weights]
         yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines)
+        yield coping.section(weights, coped[weights](), headlines)
         yield dimensions.section(weights, own, trends[weights](), headlines)
         yield medical.section(weights, part.items, models[weights]())
 
