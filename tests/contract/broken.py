@@ -200,6 +200,20 @@ class Invisible(Kept):
         return self.changed(word, f"{word.text}\u200b")
 
 
+class Filler(Kept):
+    """Adds a letter that is blank."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        return self.changed(word, f"{word.text}\u3164")
+
+
+class Selector(Kept):
+    """Adds a mark that only chooses a form."""
+
+    def __call__(self, word: Word, text: str, rng: Random) -> Change | None:
+        return self.changed(word, f"{word.text[0]}\ufe0f{word.text[1:]}")
+
+
 class Seeding(Kept):
     """Forgets the study's seed."""
 

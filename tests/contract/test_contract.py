@@ -85,6 +85,8 @@ def test_a_perturbation_that_keeps_to_the_contract_is_told_so(broken: Callable[.
         ("Listed", "rate", "is 2 words to a reader"),
         ("Dash", "rate", "is no word; give one or nothing"),
         ("Invisible", "unicode", "U+200B is no character of a text"),
+        ("Filler", "unicode", "U+3164 is no character of a text"),
+        ("Selector", "unicode", "U+FE0F is no character of a text"),
         ("Seeding", "determinism", "it draws from its random source by another method than random()"),
         ("Text", "replay", "give a Change, or None"),
     ],

@@ -338,7 +338,7 @@ def test_without_flags_nothing_is_flagged_and_the_edits_are_the_same() -> None:
         Change(0, "pain tomorrow", "tomorrow pain", "moves past what does not stand there"),
         Change(0, "pain t", "ache", "a part of the next"),
         Change(0, "pain ", "ache", "takes the blank and leaves a word"),
-        Change(0, "pain", "pa\u200bin", "is not seen"),
+        *(Change(0, "pain", f"pa{unseen}in", "is not seen") for unseen in "\u200b\u3164\ufe0f"),
     ],
     ids=lambda change: change.op,
 )

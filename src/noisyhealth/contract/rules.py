@@ -8,6 +8,8 @@ from fractions import Fraction
 from itertools import accumulate, combinations, pairwise
 from unicodedata import category, normalize
 
+import regex
+
 from noisyhealth.contract.draw import Levels, key, levels
 from noisyhealth.contract.texts import Text
 from noisyhealth.dataset.design import Disturbance
@@ -28,6 +30,7 @@ RULES: Mapping[str, str] = {
 _ORDER = ("low", "mid", "high")
 # Control characters, what is not seen, halves of characters, what Unicode does not assign.
 _NO_TEXT = ("Cc", "Cf", "Cs", "Co", "Cn")
+_IGNORED = regex.compile(r"\p{Default_Ignorable_Code_Point}")  # marks and letters among what is not seen
 Fault = tuple[str, str]
 """The rule that is broken, and what broke it, in words."""
 
@@ -74,7 +77,7 @@ def _is_move(text: Text, at: int, made: Change) -> bool:
 def _no_text(made: Change) -> Iterator[str]:
     """Yield why what came out of a word is no text that a reader sees."""
     for char in dict.fromkeys(made.after):
-        if category(char) in _NO_TEXT and char not in made.before:
+        if (category(char) in _NO_TEXT or _IGNORED.match(char)) and char not in made.before:
             yield f"U+{ord(char):04X} is no character of a text"
     first, was = made.after[:1], made.before[:1]
     if first and category(first).startswith("M") and not category(was).startswith("M"):

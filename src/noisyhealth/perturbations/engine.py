@@ -17,6 +17,7 @@ from random import Random
 from typing import NamedTuple, Protocol
 from unicodedata import category
 
+import regex
 from rapidfuzz.distance import OSA
 
 from noisyhealth.errors import DataError
@@ -25,6 +26,8 @@ from noisyhealth.records import Dose, Edit, Variant, Word
 _OSA = OSA.distance
 _START = attrgetter("start")
 _PAIR = re.compile(r"(\S+)([^\S\r\n]+)(\S+)")  # two words of one line
+
+_UNSEEN = regex.compile(r"[\p{Cf}\p{Default_Ignorable_Code_Point}]")
 
 
 class Change(NamedTuple):
@@ -126,7 +129,7 @@ def ranked(
         word = words[index]
         if index not in inside and (made := change(word, text, rng)) and made.after != made.before:
             became = made.after
-            if made.before != word.text or not became.isalpha():
+            if made.before != word.text or not (became.isascii() and became.isalpha()):
                 if became and (passed := _passed(made, word, text)):
                     if not _is_free(words, index, made, inside):
                         continue
@@ -157,8 +160,8 @@ def _check(made: Change, word: Word, text: str) -> None:
 
 
 def _hides(made: Change) -> bool:
-    """Tell whether a change brings in what no reader sees: a zero-width blank, a mark of direction."""
-    return not made.after.isascii() and any(category(char) == "Cf" for char in set(made.after) - set(made.before))
+    """Tell whether a change brings in what no reader sees: a zero-width blank, a mark of direction, a filler."""
+    return not made.after.isascii() and not set(_UNSEEN.findall(made.after)) <= set(made.before)
 
 
 def _is_alone(before: str, word: str) -> bool:
