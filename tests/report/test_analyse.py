@@ -15,7 +15,7 @@ from invented import CLOSED, Cell, Condition, Texts, make, store_in, tags, write
 
 from noisyhealth.analysis import completeness
 from noisyhealth.errors import DataError, StoreError
-from noisyhealth.metrics import classification
+from noisyhealth.metrics import classification, overlap
 from noisyhealth.report import runs
 from noisyhealth.report.analyse import Options, analyse
 from noisyhealth.tracking.store import Store
@@ -25,7 +25,17 @@ TABLES = (
     *(f"categories_by_{name}" for name in ("model", "task", "perturb", "level")),
     *("chi_squared", "expected", "changes", "flips", "doses"),
     *("mean_change", "model_pairs"),
-    *("friedman", "friedman_headline", "conover", "anova", "t_tests", "anova_within", "trend"),
+    *(
+        "friedman",
+        "friedman_headline",
+        "friedman_without",
+        "conover_headline",
+        "conover",
+        "anova",
+        "t_tests",
+        "anova_within",
+        "trend",
+    ),
     *("medical_bins", "medical_mixed", "medical_spearman"),
 )
 
@@ -165,6 +175,17 @@ def test_the_model_that_lost_most_stands_first_and_pairs_are_compared_on_the_sam
     for row in pairs.itertuples():
         assert row.difference == pytest.approx(lost[row.task, row.first] - lost[row.task, row.second])
         assert row.beyond_chance == (row.difference_high < 0 or row.difference_low > 0)
+
+
+def test_the_floor_of_free_answers_is_their_score_against_the_references_of_other_texts(out: Path) -> None:
+    answers = pq.read_table(out / "answers.parquet").to_pandas()
+    floors = table(out, "baselines").set_index(["task", "model"])["floor"]
+    own = answers[(answers["task"] == "qa") & (answers["model"] == "model00") & (answers["perturb"] == "none")]
+    targets, values = own["target"].tolist(), own["value"].tolist()
+    assert len(own) == 40
+    pairs = [(values[at], targets[(at + offset) % 40]) for offset in range(1, 6) for at in range(40)]
+    expected = np.mean(overlap.rouge_l_each([target for _, target in pairs], [value for value, _ in pairs]))
+    assert 0 < expected == pytest.approx(floors["qa", "model00"])
 
 
 def test_flips_are_those_of_the_answers(out: Path) -> None:

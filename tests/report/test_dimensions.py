@@ -22,6 +22,16 @@ def test_whether_levels_differ_is_told_by_the_test_with_one_score_a_cell() -> No
         assert "2 blocks, one score a cell; over all scores of the cells, which come from the same replies, p" in told
 
 
+def test_a_task_without_which_the_verdict_is_another_is_named() -> None:
+    without = {"qa": friedman(0.7, blocks=2), "sentiment": friedman(0.02, blocks=2), "new": friedman(None, blocks=0)}
+    assert _sentence(friedman(0.01, blocks=4), friedman(0.01, blocks=2), without).endswith(
+        "; another verdict without qa (p = .700)."
+    )
+    assert _sentence(friedman(0.3, blocks=4), friedman(0.3, blocks=2), without).endswith(
+        "; another verdict without sentiment (p = .020)."
+    )
+
+
 @pytest.mark.parametrize("p", [0.001, 0.9])
 def test_several_scores_of_one_cell_alone_tell_no_difference(p: float) -> None:
     told = _sentence(friedman(p, blocks=4), friedman(None, blocks=1, note="1 complete block: Friedman's test needs 2"))

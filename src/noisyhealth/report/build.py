@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from noisyhealth.report.kept import Writer
     from noisyhealth.report.source import Source
 
+_TOLD = 5  # sentences of a section that the summary has
 _SEED = 0  # of resamples and permutations: the same runs give the same report
 
 
@@ -68,7 +69,7 @@ def build(
         last = basis.section(runs.listed(chosen.runs), _problems(listed), [*chosen.left_out, *_rests_on(own, designs)])
         mitigated = [section for section in (mitigations.section(chosen.runs),) if section]
         sections = (*swept_over, *_sections(scores, found, own, submit), *mitigated, last)
-    found_of = [sentence for section in sections[:-1] for sentence in section.sentences[:4]]
+    found_of = [sentence for section in sections[:-1] for sentence in section.sentences[:_TOLD]]
     told = (*summary(scores), *_rests_on(own, designs), *found_of)
     report = Report(store.study, warning, told, sections)
     files.marked(scores, warning).to_csv(folder / "scores.csv", index=False)

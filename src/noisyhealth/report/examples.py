@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from noisyhealth.analysis.flips import flip_counts, flips
 from noisyhealth.analysis.impact import Category
 from noisyhealth.analysis.intervals import Interval
 from noisyhealth.analysis.trend import improvement
+from noisyhealth.metrics.overlap import rouge_l_each
 from noisyhealth.progress import steps
 from noisyhealth.report.answers import PLACE, CellAnswers, Reader, logged
 from noisyhealth.report.beside import Submit
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 SHOWN = 200
 """The most examples of a task that a page shows."""
+_FLOOR = 200  # pairs of an answer and another text's reference
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ def read(store: Source, runs: Sequence[Run], folder: Path, submit: Submit, *, se
             given = submit(_resampled, pairs, cell.run.data.tags["scenarios"].split(","), seed)
             changes.append((cell.run, dict(zip(PLACE, cell.place, strict=True)), given))
             flipped.append(_flips(cell, found))
-            baselines.setdefault(cell.place[:3], _baseline(cell))
+            if cell.place[:3] not in baselines:
+                baselines[cell.place[:3]] = _baseline(cell)
             parts.append(_part(cell))
             run_id, (weights, task, model, perturb, level) = cell.run.info.run_id, cell.place
             clean.setdefault((weights, task, model), {}).setdefault(tuple(cell.clean.values), []).append(run_id)
@@ -150,14 +154,31 @@ def _flips(cell: CellAnswers, found: Any) -> dict[str, Any]:
 
 
 def _baseline(cell: CellAnswers) -> dict[str, Any]:
-    """Return what a model that does not read would score, and how often this one gave one and the same answer."""
+    """Return what answers that do not follow from the text would score, and the model's own commonest one."""
     place = dict(zip(PLACE[:3], cell.place[:3], strict=True))
     if not json.loads(cell.run.data.tags["labels"]):
-        return {**place, "floor": None, "commonest": "", "commonest_share": None}
+        return {**place, "floor": _free_floor(cell), "commonest": "", "commonest_share": None}
     n = len(cell.texts.ids)
     [(_, most)] = Counter(cell.texts.targets.tolist()).most_common(1)
     [(answer, often)] = Counter(cell.clean.values.tolist()).most_common(1)
     return {**place, "floor": most / n, "commonest": str(answer), "commonest_share": often / n}
+
+
+def _free_floor(cell: CellAnswers) -> float | None:
+    """Return what the same answers score where they answer nothing: ROUGE-L against the references of other texts.
+
+    None for another score, for answers that were not kept, and where no two texts are of two groups.
+    """
+    tags, texts = cell.run.data.tags, cell.texts
+    if tags["headline"] != "rougeL" or tags.get("keep_text") == "false":
+        return None
+    n = len(texts.ids)
+    each = ((at, (at + offset) % n) for offset in range(1, n) for at in range(n))
+    pairs = list(islice(((at, other) for at, other in each if texts.groups[at] != texts.groups[other]), _FLOOR))
+    if not pairs:
+        return None
+    answers, others = (list(places) for places in zip(*pairs, strict=True))
+    return float(np.mean(rouge_l_each(texts.targets[others].tolist(), cell.clean.values[answers].tolist())))
 
 
 def _part(cell: CellAnswers) -> _Part:

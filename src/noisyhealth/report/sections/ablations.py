@@ -93,6 +93,8 @@ def _sentence(design: Design, factor: str, frame: pd.DataFrame) -> str:
     sure = int((tested["p_holm"].astype(float) < 0.05).sum())
     far = tested.iloc[int(tested["difference"].astype(float).abs().to_numpy().argmax())]
     place = " · ".join(str(far[name]) for name in PLACE[1:])
+    if not far["difference"]:
+        return f"{head}none of {len(tested)} scores differs (n = {far['n']})."
     return (
         f"{head}{sure} of {len(tested)} differences are beyond chance (p < .05 after Holm's correction). The largest: "
         f"{far['difference']:+.3f} {far['score_name']} with {far[factor]} ({place}, n = {far['n']})."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from noisyhealth.analysis import trend
@@ -13,11 +15,11 @@ from noisyhealth.report.outline import Section, Table
 from noisyhealth.report.sections.frames import holm, p_text, pairs, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
 
+_NAMED = 7  # combinations that a sentence names
 _WORDS = {"perturb": "perturbations", "model": "models", "task": "tasks", "level": "levels"}
+_NOTHING: Mapping[str, FriedmanResult] = MappingProxyType({})
 _FRIEDMAN = (
     "Friedman's test of the relative change. A block is one combination of every other dimension and the score (over "
     "tasks the scores of a task are averaged first); incomplete blocks lack a value and are left out. q: chi-squared "
@@ -27,6 +29,14 @@ _FRIEDMAN = (
 _ALONE = (
     "Accuracy, or ROUGE-L, alone. The scores of one cell come from the same answers: as four blocks, which is how the"
     " study counts them, they make the p values above too small. These do not have that fault."
+)
+_WITHOUT = (
+    "Each task left out in turn, one score a cell: what a test says only with one of the tasks rests on that task. "
+    "Read it where a task's scores are near their floor on clean texts, and its changes little more than noise."
+)
+_PAIRS_ALONE = (
+    "Conover's test of each pair after Friedman's with one score a cell, p with Bonferroni's correction; columns as in "
+    "the table of all scores, without their fault."
 )
 _CONOVER = (
     "Conover's test of each pair after Friedman's, p with Bonferroni's correction. difference: mean rank of the first"
@@ -59,15 +69,18 @@ def section(weights: str, scores: pd.DataFrame, trends: pd.DataFrame, headlines:
     tests = [friedman(scores, factor) for factor in FACTORS]
     head = scores[scores["score_name"] == scores["task"].map(dict(headlines))]
     alone = [friedman(head, factor) for factor in FACTORS]
+    without = {str(task): _without(head, str(task)) for task in head["task"].unique()}
     variances = [anova(scores, factor) for factor in FACTORS]
     within = anova_within(scores)
     return Section(
         title=f"What matters: disturbance, level, model or task? (RQ2, weights: {weights})",
-        sentences=(*map(_sentence, tests, alone), *_dose(trends)),
+        sentences=(*_dose(trends), *_verdicts(tests, alone, without)),
         figures=drops(scores),
         tables=(
             Table(f"friedman_{weights}", "Friedman's test over each dimension", _friedman(tests), _FRIEDMAN),
             Table(f"friedman_headline_{weights}", "The same with one score a cell", _friedman(alone), _ALONE),
+            Table(f"conover_headline_{weights}", "Pairs with one score a cell", _pairs(alone, Pair), _PAIRS_ALONE),
+            *_left_out(weights, without),
             Table(f"conover_{weights}", "Pairs after Friedman's test", _pairs(tests, Pair), _CONOVER),
             Table(f"anova_{weights}", "Repeated-measures ANOVA over each dimension", _anova(variances), _ANOVA),
             Table(f"t_tests_{weights}", "Pairs after the ANOVA", _pairs(variances, PairedT), _PAIRED),
@@ -75,6 +88,24 @@ def section(weights: str, scores: pd.DataFrame, trends: pd.DataFrame, headlines:
             Table(f"trend_{weights}", "Do answers get worse level by level?", trends, _TREND),
         ),
     )
+
+
+def _without(head: pd.DataFrame, task: str) -> list[FriedmanResult]:
+    """Return the tests of every other dimension with a task left out, none where it is the only one."""
+    rest = head[head["task"] != task]
+    return [] if rest.empty else [friedman(rest, factor) for factor in FACTORS if factor != "task"]
+
+
+def _left_out(weights: str, without: Mapping[str, list[FriedmanResult]]) -> tuple[Table, ...]:
+    """Return the table of the tests without one task each, none where there is one task."""
+    import pandas as pd
+
+    parts = [_friedman(tests).assign(without=task) for task, tests in without.items() if tests]
+    if not parts:
+        return ()
+    table = pd.concat(parts, ignore_index=True)
+    ordered = table[["without", *(name for name in table.columns if name != "without")]]
+    return (Table(f"friedman_without_{weights}", "The same without one of the tasks", ordered, _WITHOUT),)
 
 
 def _friedman(tests: list[FriedmanResult]) -> pd.DataFrame:
@@ -135,8 +166,26 @@ def trends_of(items: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _sentence(test: FriedmanResult, alone: FriedmanResult) -> str:
-    """Return whether the levels of a factor differ, by the test whose blocks are independent of each other."""
+def _verdicts(
+    tests: list[FriedmanResult], alone: list[FriedmanResult], without: Mapping[str, list[FriedmanResult]]
+) -> list[str]:
+    """Return a sentence a dimension of which more than one value was run."""
+    return [
+        _sentence(test, one, {task: found for task, many in without.items() for found in many if _same(found, test)})
+        for test, one in zip(tests, alone, strict=True)
+        if len(test.levels) > 1
+    ]
+
+
+def _same(one: FriedmanResult, other: FriedmanResult) -> bool:
+    return one.factor == other.factor
+
+
+def _sentence(test: FriedmanResult, alone: FriedmanResult, without: Mapping[str, FriedmanResult] = _NOTHING) -> str:
+    """Return whether the levels of a factor differ, by the test whose blocks are independent of each other.
+
+    `without`: the same test with a task left out, by that task; one that turns the verdict is named.
+    """
     if test.p is None or not test.mean_ranks:
         return f"Whether {_WORDS[test.factor]} differ cannot be tested: {test.note}."
     every = f"over all scores of the cells, which come from the same replies, {p_text(test.p)}, {test.blocks} blocks"
@@ -144,14 +193,21 @@ def _sentence(test: FriedmanResult, alone: FriedmanResult) -> str:
         return f"Whether {_WORDS[test.factor]} differ cannot be tested with one score a cell: {alone.note} ({every})."
     differ = "differ" if alone.p < 0.05 else "do not differ by more than chance"
     found = f"χ²({alone.df}) = {alone.q:.2f}, {p_text(alone.p)}, W = {alone.w:.2f} ({alone.size})"
-    most = _most(test) if max(alone.p, test.p) < 0.05 else ""
     alike = f"Friedman's {found}, {alone.blocks} blocks, one score a cell"
-    return f"{_WORDS[test.factor].capitalize()} {differ} ({alike}; {every}){most}."
+    turned = [
+        f"{task} ({p_text(one.p)})"
+        for task, one in without.items()
+        if one.p is not None and (one.p < 0.05) != (alone.p < 0.05)
+    ]
+    rests = f"; another verdict without {', '.join(turned)}" if turned else ""
+    return f"{_WORDS[test.factor].capitalize()} {differ} ({alike}; {every}){_most(alone)}{rests}."
 
 
 def _most(test: FriedmanResult) -> str:
-    """Return which level is worst, where Conover's test tells it from every other."""
-    ranks = test.mean_ranks or {}
+    """Return which level is worst, where the levels differ and Conover's test tells it from every other."""
+    if test.p is None or test.p >= 0.05 or not test.mean_ranks:
+        return ""
+    ranks = test.mean_ranks
     least = min(ranks, key=lambda level: ranks[level])
     against = [pair.p for pair in test.pairs if least in (pair.first, pair.second)]
     if not all(p is not None and p < 0.05 for p in against):
@@ -162,7 +218,10 @@ def _most(test: FriedmanResult) -> str:
 def _dose(trends: pd.DataFrame) -> tuple[str, ...]:
     falls = trends[trends["p_falls_holm"] < 0.05]
     tested = int(trends["p_falls"].notna().sum())
+    names = [" · ".join(row) for row in falls[["task", "model", "perturb"]].astype(str).itertuples(index=False)]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (
-        f"In {len(falls)} of {tested} tested combinations of task, model and perturbation the answers to the "
-        "same texts fall with the level (Page's test of a trend, p < .05 after Holm's correction).",
+        f"In {len(falls)} of {tested} tested combinations of task, model and perturbation the answers to the same "
+        "texts fall with the level (Page's test of a trend over all levels, p < .05 after Holm's correction)"
+        f"{': ' if names else ''}{'; '.join(names[:_NAMED])}{more}.",
     )

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 _CELL = ["task", "model", "perturb", "level"]
 _BASELINES = (
     "What the changes are relative to. floor: the share of the commonest right answer, which a model would have that "
-    "always gave it; commonest_share: how often the model gave its own commonest answer. Free answers have neither. A"
-    " score near its floor cannot fall much, and its changes say little."
+    "always gave it; of free answers, ROUGE-L of the model's own answers against the references of other "
+    "texts (200 pairs at most). commonest_share: how often the model gave its own commonest label. A score near its "
+    "floor cannot fall much, and its changes say little."
 )
 _CATEGORIES = (
     "Categories of the change relative to the clean score: increase (better), stable (down by less than 5 %), "
@@ -154,12 +155,15 @@ def _baselines(changed: pd.DataFrame, examples: Examples) -> pd.DataFrame:
 
 
 def _near_the_floor(changed: pd.DataFrame, examples: Examples) -> tuple[str, ...]:
-    """Return which models are not better on clean texts than one that always gives the commonest answer."""
+    """Return which models are on clean texts not better than answers that do not follow from the text."""
     table = _baselines(changed, examples)
-    low = table[(table["score_name"] == "accuracy") & (table["baseline_low"].astype(float) <= table["floor"])]
+    floored = table[table["score_name"].isin(["accuracy", "rougeL"]) & table["floor"].notna()]
+    low = floored[floored["baseline_low"].fillna(floored["baseline"]).astype(float) <= floored["floor"].astype(float)]
     who = "; ".join(f"{row.task} · {row.model} ({row.baseline:.3f}, floor {row.floor:.3f})" for row in low.itertuples())
-    what = "On clean texts not clearly above always giving the label that most of them have (within the 95 % interval)"
-    return (f"{what}: {who}.",) if who else ()
+    told = "Not clearly above their floor on clean texts (within the 95 % interval), so that their changes say little: "
+    return (
+        (f"{told}{who}. The floor is the commonest label's share, or free answers against other texts.",) if who else ()
+    )
 
 
 def _flips(flips: pd.DataFrame) -> pd.DataFrame:
