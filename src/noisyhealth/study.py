@@ -16,13 +16,16 @@ from noisyhealth.cell import Cell
 from noisyhealth.dataset.design import Design
 from noisyhealth.mitigated import Mitigated
 from noisyhealth.models.model import reply_key
+from noisyhealth.overrides import nearest
 from noisyhealth.records import Dose, Example, Query, Reply, Variant
 from noisyhealth.tracking.entries import Headline
+from noisyhealth.tracking.store import Store
 
 if TYPE_CHECKING:
     from noisyhealth.dataset.table import Build
 
 DONE, REUSED, FAILED, KILLED, MISSING = "done", "reused", "failed", "killed", "not run"
+_LISTED = 10  # studies that a message names
 PLANNED = "cells.json"  # of a sweep's run in MLflow: the names of the cells that it set out to run
 
 
@@ -53,6 +56,19 @@ class Record:
     run: str = ""
     headline: Headline | None = None
     error: str = ""
+
+
+def unknown(store: Store) -> str:
+    """Return the sentence on a study that a store does not have, with those that it has.
+
+    Raises StoreError where the store cannot be asked.
+    """
+    there = store.studies()
+    near = nearest(store.study, there)
+    listed = f"{', '.join(there[:_LISTED])}{' and more' if len(there) > _LISTED else ''}"
+    meant = f", did you mean {near}?" if near else ";"
+    known = f"{meant} there are {listed}" if there else ", nor any other"
+    return f"there is no study {store.study!r} at {store.uri}{known}. `python run.py study={store.study}` begins it"
 
 
 def asked(cell: Cell) -> Asked:

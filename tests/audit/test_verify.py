@@ -56,7 +56,7 @@ def test_a_run_is_checked_by_its_id_alone(ask: Ask, packed: Bundle) -> None:
 def test_a_study_that_is_not_there_is_said_to_be_none(ask: Ask) -> None:
     ended = ask("verify", "nobody")
     assert ended.returncode == 2
-    assert "'nobody' is no file, no run's id and no study" in ended.stderr
+    assert "'nobody' is no file and no run's id; there is no study 'nobody'" in ended.stderr
 
 
 def test_a_changed_byte_in_any_file_of_a_run_is_found(packed: Bundle, tmp_path: Path) -> None:

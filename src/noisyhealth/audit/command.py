@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from noisyhealth import manifest, settings
+from noisyhealth import manifest, settings, study
 from noisyhealth.analysis.completeness import FINISHED
 from noisyhealth.audit import bundle, diff, report
 from noisyhealth.audit.archived import Archived
@@ -141,7 +141,7 @@ def _folder(store: Store, run: Run, scratch: Path) -> Path:
 
 def _finished(store: Store) -> list[Run]:
     if not store.exists():
-        raise DataError(f"{store.study!r} is no file, no run's id and no study at {store.uri}")
+        raise DataError(f"{store.study!r} is no file and no run's id; {study.unknown(store)}")
     cells = store.runs("tags.kind = 'cell'")
     others = Counter(run.info.status for run in cells if run.info.status != FINISHED)
     if others:

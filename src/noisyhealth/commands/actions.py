@@ -135,6 +135,7 @@ def build_datasets(options: argparse.Namespace) -> None:
     for made in _builds(options):
         show.attrition(made.facts["task"], made.attrition)
         show.realised(made.facts["realised"])
+        print(f"{len(made.test):,} of them tested; the others are for prompts and training")
         print(f"content {made.facts['content'][:16]}, examples and splits {made.hash}\n{made.folder}\n")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from noisyhealth.errors import DataError, StoreError
-from noisyhealth.study import DONE, FAILED, KILLED, MISSING, PLANNED
+from noisyhealth.study import DONE, FAILED, KILLED, MISSING, PLANNED, unknown
 from noisyhealth.tracking import heartbeat
 from noisyhealth.tracking.store import Store
 
@@ -38,7 +38,7 @@ def of(store: Store) -> list[Found]:
     Cells are told apart by name. Raises DataError where there is no such study.
     """
     if not store.exists():
-        raise DataError(f"there is no study {store.study!r} at {store.uri}: `python -m noisyhealth ui` lists them")
+        raise DataError(unknown(store))
     tries: dict[str, list[Run]] = {}
     for run in sorted(store.runs("tags.kind = 'cell'"), key=lambda run: run.info.start_time):
         tries.setdefault(str(run.info.run_name), []).append(run)
@@ -55,7 +55,7 @@ def _found(name: str, runs: Sequence[Run]) -> Found:
         case "RUNNING" if heartbeat.vanished(last.data.tags):
             return Found(name, KILLED, "its process vanished: it was killed outright, or the machine stopped")
         case "RUNNING" | "SCHEDULED":
-            return Found(name, RUNNING, last.data.tags.get(heartbeat.PROCESS, ""))
+            return Found(name, RUNNING, heartbeat.told(last.data.tags))
         case "KILLED":
             return Found(name, KILLED, why)
     return Found(name, FAILED, why)

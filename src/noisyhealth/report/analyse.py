@@ -16,7 +16,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import manifest, overrides, paths, settings, usage, version
+from noisyhealth import manifest, overrides, paths, settings, study, usage, version
 from noisyhealth.errors import ConfigError, DataError, NoisyHealthError
 from noisyhealth.report.clock import Clock
 
@@ -107,9 +107,7 @@ def analyse(store: Store, options: Options) -> None:
     from noisyhealth.report import build, files, logged, show
 
     if not store.exists():
-        raise DataError(
-            f"there is no study {store.study!r} at {store.uri}: run `python run.py study={store.study}` first"
-        )
+        raise DataError(study.unknown(store))
     if names := store.bury():
         print(f"Marked KILLED, since their process vanished: {', '.join(names)}.")
     clock = Clock()

@@ -91,7 +91,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
             )
     for task in {cell.task.name: cell.task for cell in cells}.values():
         task.check()
-    asked = [study.asked(cell) for cell in cells]
+    asked = [study.asked(cell) for cell in progress.steps(cells, "reading texts", unit="cell")]
     whole = {study.key(cell, what): (cell, what) for cell, what in zip(cells, asked, strict=True)}
     keys = {key: cell for key, (cell, _) in whole.items()}
     store = cells[0].store
@@ -102,12 +102,13 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     begun.cells = {tuple(config.hydra.overrides.task): cell for config, cell in zip(configs, cells, strict=True)}
     os.environ[CELLS] = str(len(keys))
     if len(configs) > 1:
-        again = f" ({len(configs) - len(keys)} more jobs name one of them again)" if len(configs) > len(keys) else ""
+        twice = len(configs) - len(keys)  # a baseline is the same at every level
+        again = f" ({twice} more {'job names' if twice == 1 else 'jobs name'} one of them again)" if twice else ""
         print(f"{len(keys)} cells{again}: {len(done)} done before, {len(keys) - len(done)} to run.")
-    builds = {what.build.folder: (cell.task.name, what.build) for cell, what in zip(cells, asked, strict=True)}
-    for name, build in builds.values():
-        print(show.kept(name, build.attrition))
-    if len({build.hash for _, build in builds.values()}) > len({name for name, _ in builds.values()}):
+    builds = {what.build.folder: (cell, what) for cell, what in zip(cells, asked, strict=True)}
+    for cell, what in builds.values():
+        print(_kept(cell, what))
+    if len({what.build.hash for _, what in builds.values()}) > len({cell.task.name for cell, _ in builds.values()}):
         print("Not all cells of a task see the same texts: their settings differ in which texts they can keep.")
     if len(done) == len(keys):
         begun.records = [experiment.record(keys[k], k, REUSED, run) for k, run in done.items()]
@@ -120,6 +121,10 @@ def _plan(configs: Sequence[DictConfig]) -> int:
         _start(store, {"cells": len(keys)}, {"choices": json.dumps(_choices(cells))})
         begun.bar = progress.bar(len(keys), "cell")
     return len(keys) - len(done)
+
+
+def _kept(cell: Cell, asked: Asked) -> str:
+    return show.kept(cell.task.name, asked.build.attrition, len(asked.examples), cell.design.split.test)
 
 
 def _bury(store: Store) -> None:
@@ -183,7 +188,7 @@ def _open(config: DictConfig) -> bool:
         )
     os.environ[SEARCH] = sweeper
     _bury(cell.store)
-    print(show.kept(cell.task.name, asked.build.attrition))
+    print(_kept(cell, asked))
     begun.cache = cell.cache
     _start(cell.store, {"sweeper": sweeper})
     return True

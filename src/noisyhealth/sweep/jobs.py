@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
+from noisyhealth import progress
+
 if TYPE_CHECKING:
     from hydra._internal.config_repository import IConfigRepository
     from hydra.core.config_loader import ConfigLoader
@@ -31,7 +33,8 @@ def of(config: DictConfig) -> list[DictConfig] | None:
     loader: Any = GlobalHydra.instance().config_loader()
     loader.repository = Read(loader.repository)
     [batch] = BasicSweeper.split_arguments(overrides(config), None)
-    known = {tuple(job): loader.load_sweep_config(config, list(job)) for job in batch}
+    each = progress.steps(batch, "checking settings", unit="cell")
+    known = {tuple(job): loader.load_sweep_config(config, list(job)) for job in each}
     made = [known[tuple(job)] for job in batch]
     if (hydra := GlobalHydra.instance().hydra) is not None:
         hydra.config_loader = cast("ConfigLoader", Composed(loader, known))

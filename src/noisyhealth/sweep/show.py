@@ -31,16 +31,22 @@ def shortened(record: Record, reason: str) -> Record:
     return replace(record, error=f"{record.error.partition(':')[0]}, which ends the sweep") if told else record
 
 
-def kept(task: str, found: Attrition) -> str:
-    """Return how many texts of a task are kept, and for each reason how many are not.
+def kept(task: str, found: Attrition, tested: int, asked: int) -> str:
+    """Return how many texts of a task are kept and tested, and for each reason how many are not kept.
 
-    >>> kept("qa", Attrition(read=9, left_out=Counter({"has no text": 1}), usable=8, kept=6))
-    'qa: 6 of 9 texts kept; 1 has no text, 2 cannot reach every level'
+    `asked`: how many should be tested, at most.
+
+    >>> print(kept("qa", Attrition(read=8, left_out=Counter({"has no text": 1}), usable=7, kept=7), 4, 4))
+    qa: 7 of 8 texts kept, 4 tested; 1 has no text
+    >>> print(kept("qa", Attrition(read=7, usable=7, kept=7), 3, 4))
+    qa: 7 of 7 texts kept, 3 tested (of at most 4; the others are for prompts and training)
     """
     reasons = [f"{n:,} {why}" for why, n in found.left_out.items()]
     if found.out_of_reach:
         reasons.append(f"{found.out_of_reach:,} cannot reach every level")
-    return f"{task}: {found.kept:,} of {found.read:,} texts kept{'; ' if reasons else ''}{', '.join(reasons)}"
+    short = f" (of at most {asked:,}; the others are for prompts and training)" if tested < asked else ""
+    told = f"{task}: {found.kept:,} of {found.read:,} texts kept, {tested:,} tested{short}"
+    return f"{told}{'; ' if reasons else ''}{', '.join(reasons)}"
 
 
 def attrition(task: str, found: Attrition) -> None:

@@ -27,6 +27,17 @@ def signs() -> dict[str, str]:
     return {PROCESS: _process(psutil.Process()), HEARTBEAT: _now()}
 
 
+def told(tags: Mapping[str, str]) -> str:
+    """Return in words who runs a run, "" where that is not known.
+
+    >>> told({PROCESS: "vm 1a2b pid 30798 begun 1796100353", HEARTBEAT: "1796100400 2026-12-01T04:46:40Z"})
+    'by process 30798, last seen 2026-12-01T04:46:40Z'
+    """
+    _, _, process = tags.get(PROCESS, "").rpartition(" pid ")
+    seen = tags.get(HEARTBEAT, "").partition(" ")[2]
+    return f"by process {process.partition(' ')[0]}, last seen {seen}" if process else ""
+
+
 def vanished(tags: Mapping[str, str]) -> bool:
     """Return whether the process that ran a run is gone; False where nobody can know."""
     machine, _, process = tags.get(PROCESS, "").rpartition(" pid ")

@@ -76,6 +76,13 @@ class Store:
         with FileLock(self.lock):
             return cast("MlflowClient", Client(self.uri))
 
+    def studies(self) -> list[str]:
+        """Return the names of all studies of this store, the newest first; makes nothing."""
+        _, sqlite, path = self.uri.partition("sqlite:///")
+        if sqlite and not Path(path).exists():
+            return []
+        return [str(one.name) for one in self.client.search_experiments() if one.name != "Default"]
+
     def exists(self) -> bool:
         """Return whether the study has been started; makes nothing."""
         _, sqlite, path = self.uri.partition("sqlite:///")
