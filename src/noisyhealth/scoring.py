@@ -217,7 +217,7 @@ def findings(cell: Cell, result: Result) -> dict[str, str]:
     relative = impact.change(score, clean)
     shown = "undefined change" if relative is None else f"{relative:+.1%}"
     category = tags[f"category/{head}"]
-    note = f"{head} {clean:.3f} → {score:.3f} ({shown}, **{category}**) on {len(result.clean.answers)} texts"
+    note = f"{head} {clean:.3f} → {score:.3f} ({shown}, {category}) on {len(result.clean.answers)} texts"
     return {**servers, **tags, "category": category, "mlflow.note.content": note}
 
 
