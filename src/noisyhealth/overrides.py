@@ -1,4 +1,4 @@
-"""What a command line sets: checked before any work, and what is wrong with it told with the nearest match."""
+"""What a command line sets, and what is wrong with it where Hydra refuses it, told with the nearest match."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from noisyhealth.errors import ConfigError
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-# Mappings whose names are the user's own; those inside of a `_target_` are too.
-_FREE = ("hydra", "prices.usd_per_million", "letters.neighbours")
 _LIKE = OSA.normalized_similarity  # an exchange of neighbours counts as one error
 _NEAR = 0.6
-_LIST = "`python -m noisyhealth list` shows what there is"
+LIST = "`python -m noisyhealth list` shows what there is"
 
 
 @dataclass(frozen=True)
@@ -75,25 +73,6 @@ def read(given: Sequence[str]) -> list[Override]:
     return OverridesParser.create().parse_overrides(list(given))
 
 
-def check(config: DictConfig, given: Sequence[Override]) -> None:
-    """Raise ConfigError for what Hydra takes without a word, and is not meant.
-
-    That is a value that is named twice, a sentence whose comma makes two values of it, several experiments, and a new
-    setting that nothing reads.
-    """
-    from hydra.core.override_parser.types import ValueType
-
-    for override in given:
-        if override.is_sweep_override():
-            if override.key_or_group == "experiment":
-                raise ConfigError(f"{override.input_line}: an experiment is a whole sweep; give one a command")
-            if override.value_type is ValueType.GLOB_CHOICE_SWEEP and not list(override.sweep_string_iterator()):
-                raise ConfigError(f"{override.input_line} matches nothing; {_LIST}")
-            _distinct(override)
-        if (override.is_add() or override.is_force_add()) and not _is_group(override):
-            _used(config, override, given)
-
-
 def explained(error: Exception, line: Line, conf: Path = CONF, name: str = "config") -> Exception:
     """Return what is wrong with a command line in words, for an error of Hydra's; any other error as it is.
 
@@ -116,6 +95,8 @@ def explained(error: Exception, line: Line, conf: Path = CONF, name: str = "conf
 
 def _unread(error: OverrideParseException) -> str:
     """Return why a word of a command line is no setting."""
+    if error.override.endswith(","):
+        return f"{error.override!r} ends with a comma: give values without blanks between them, as level=low,mid"
     if "=" not in error.override:
         return f"{error.override!r} has no =: give NAME=VALUE without blanks, as study=demo"
     return (
@@ -130,7 +111,7 @@ def no_choice(group: str, choice: str, options: Sequence[str]) -> str:
     >>> no_choice("model", "gtp", ["gpt", "llama"])
     "there is no model 'gtp', did you mean gpt? There are gpt, llama"
     """
-    return f"there is no {group} {choice!r}{_meant(nearest(choice, options))} There are {', '.join(options)}"
+    return f"there is no {group} {choice!r}{meant(nearest(choice, options))} There are {', '.join(options)}"
 
 
 def nearest(word: str, options: Sequence[str]) -> str:
@@ -148,58 +129,9 @@ def nearest(word: str, options: Sequence[str]) -> str:
     return next(iter([*sorted(same, key=len), *sorted(close, key=lambda one: -like[one])]), "")
 
 
-def _meant(near: str) -> str:
+def meant(near: str) -> str:
+    """Return the question after a word that is not known."""
     return f", did you mean {near}?" if near else "."
-
-
-def _distinct(override: Override) -> None:
-    key, line = override.key_or_group, override.input_line
-    sweep: Any = override.value()
-    values = _values(override)
-    if getattr(sweep, "simple_form", False) and any(isinstance(one, str) and " " in one.strip() for one in sweep.list):
-        raise ConfigError(
-            f"{line}: with -m a comma begins another value, so this would be asked {len(values)} times; quote a value "
-            f"that has a comma: '{key}=\"...\"'"
-        )
-    met: set[object] = set()
-    for value in values:
-        same = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-        if same in met:
-            raise ConfigError(f"{line}: {value} stands there twice, and would be the same cell; name every value once")
-        met.add(same)
-
-
-def _is_group(override: Override) -> bool:
-    from hydra.core.global_hydra import GlobalHydra
-
-    loader = GlobalHydra.instance().config_loader()
-    return bool(override.package) or bool(loader.get_group_options(override.key_or_group))
-
-
-def _used(config: DictConfig, override: Override, given: Sequence[Override]) -> None:
-    """Raise ConfigError for a new setting that nothing reads."""
-    key = override.key_or_group
-    if override.is_force_add() and key in keys(_without(config, given)):
-        return  # ++ sets one that is there
-    parents = [key[:at] for at, sign in enumerate(key) if sign == "."]
-    made = any(
-        "_target_" in node for place in parents if isinstance(node := OmegaConf.select(config, place), DictConfig)
-    )
-    free = any(f"{key}.".startswith(f"{place}.") for place in _FREE)
-    if made or free or f"${{{key}" in OmegaConf.to_yaml(config):
-        return  # what makes something says itself what it does not take
-    known = [one for one in keys(config) if one != key and not one.startswith(f"{key}.")]
-    raise ConfigError(f"{override.input_line}: nothing reads {key!r}{_meant(nearest(key, known))} Leave it out")
-
-
-def _without(config: DictConfig, given: Sequence[Override]) -> DictConfig:
-    """Return the configuration of a command line without the settings that it adds."""
-    from hydra.core.global_hydra import GlobalHydra
-    from hydra.types import RunMode
-
-    old = [str(one.input_line) for one in given if not (one.is_add() or one.is_force_add() or one.is_sweep_override())]
-    name = str(OmegaConf.select(config, "hydra.job.config_name") or "config")
-    return GlobalHydra.instance().config_loader().load_configuration(name, old, RunMode.RUN)
 
 
 def keys(config: DictConfig) -> list[str]:
@@ -223,7 +155,7 @@ def _cause(line: Line, conf: Path, name: str) -> str:
         options = {one.key_or_group: sorted(loader.get_group_options(one.key_or_group)) for one in parsed}
         chosen = [one for one in parsed if options[one.key_or_group]]
         for one in chosen:
-            for value in _values(one):
+            for value in values(one):
                 if not isinstance(value, list | dict) and str(value) not in options[one.key_or_group]:
                     return f"{one.input_line}: {no_choice(one.key_or_group, str(value), options[one.key_or_group])}"
         usable = [one for one in chosen if not one.is_sweep_override() and not one.package]
@@ -234,7 +166,7 @@ def _cause(line: Line, conf: Path, name: str) -> str:
             key = one.key_or_group
             if other := _elsewhere(key, conf, line, name):
                 return f"{one.input_line}: there is no setting {key!r} here; {other} has it"
-            return f"{one.input_line}: there is no setting {key!r}{_meant(nearest(key, known))} {_LIST}"
+            return f"{one.input_line}: there is no setting {key!r}{meant(nearest(key, known))} {LIST}"
         if one.is_sweep_override() and not line.several and not str(config.hydra.mode).endswith("MULTIRUN"):
             if name != "config":
                 return f"{one.input_line} has several values: give one a command, and quote one that has a comma"
@@ -254,7 +186,7 @@ def _elsewhere(key: str, conf: Path, line: Line, name: str) -> str:
     return ""
 
 
-def _values(override: Override) -> list[Any]:
+def values(override: Override) -> list[Any]:
     """Return the values of a setting, one or several, without the quotes round them."""
     value = override.value()
     listed = getattr(value, "list", [value]) if override.is_sweep_override() else [value]

@@ -32,7 +32,9 @@ def checked_name(key: str, given: object) -> str:
 
 
 def checked_folder(key: str, given: object) -> Path:
-    """Return a folder that is there or can be made; raises ConfigError where a file is in its way."""
+    """Return a folder that is there or can be made; raises ConfigError for no name, and where a file is in its way."""
+    if given is None or not str(given).strip():
+        raise ConfigError(f"{key}={given!r} names no folder; give one, `.` for this one")
     folder = Path(str(given))
     for place in (folder, *folder.parents):
         if place.is_dir():

@@ -17,7 +17,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
-from noisyhealth import overrides, own_code, paths, targets
+from noisyhealth import overrides, own_code, paths, targets, unmeant
 from noisyhealth.cell import NONE, Cell
 from noisyhealth.configuration import opened
 from noisyhealth.dataset.design import Design, Disturbance, Split
@@ -79,7 +79,7 @@ def compose(conf: Path, given: Sequence[str], beside: str | None = None) -> list
         [jobs] = BasicSweeper.split_arguments(parsed, None)
         with opened(conf, beside):
             made = [hydra.compose("config", list(job)) for job in jobs]
-            overrides.check(made[0], parsed)
+            unmeant.check(made[0], parsed)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise overrides.explained(error, overrides.Line(given, several=True, beside=beside), conf) from error
     return made
@@ -111,11 +111,12 @@ def budget(cfg: DictConfig, path: Path) -> Budget:
     for name, kind in (("calls", int), ("usd", float)):
         given = cfg.budget[name]
         try:
-            found[name] = None if given is None else kind(given)
-        except (TypeError, ValueError):
+            found[name] = limit = None if given is None else kind(given)
+        except (TypeError, ValueError, OverflowError):
             raise ConfigError(f"budget.{name}={given!r} is not a number; null is no limit") from None
-        if (limit := found[name]) is not None and limit < 0:
-            raise ConfigError(f"budget.{name}={given}: give 0 or more, or null for no limit")
+        if limit is not None and (isinstance(given, bool) or limit != float(given) or not limit >= 0):
+            what = "a whole number" if kind is int else "a number"
+            raise ConfigError(f"budget.{name}={given}: give {what} of 0 or more, or null for no limit")
     calls = found["calls"]
     return Budget(path, None if calls is None else int(calls), found["usd"])
 
@@ -125,7 +126,7 @@ _store = cache(Store)  # opening one takes half a second
 
 def _count(cfg: DictConfig, name: str) -> int:
     """Return a whole number of 0 or more."""
-    if not isinstance(given := cfg[name], int) or given < 0:
+    if not isinstance(given := cfg[name], int) or isinstance(given, bool) or given < 0:
         raise ConfigError(f"{name}={given!r}: give a whole number of 0 or more")
     return given
 
@@ -152,7 +153,9 @@ def _rate(cfg: DictConfig) -> float:
         return 0.0
     key = f"perturb.levels.{cfg.level.name}" if OmegaConf.is_interpolation(cfg.level, "rate") else "level.rate"
     try:
-        rate = float(cfg.level.rate)
+        if isinstance(given := cfg.level.rate, bool):
+            raise TypeError(given)
+        rate = float(given)
     except InterpolationKeyError:
         raise ConfigError(
             f"perturb={cfg.perturb.name} has no level {cfg.level.name!r}; it has {', '.join(cfg.perturb.levels)}"

@@ -18,6 +18,7 @@ from noisyhealth.text import tagger
 from noisyhealth.text.tagger import Tagger
 
 TEXT, QUESTION = "text", "question"
+STUDIED = ("low", "mid", "high")  # the study's levels, in the order of their dose
 
 
 class Choice(StrEnum):
@@ -90,6 +91,10 @@ class Disturbance:
                 raise ConfigError(
                     f"perturb={self.name}: levels.{level}={rate!r}: give a fraction of {self.unit}, 0 to 1"
                 )
+        studied = [self.levels[level] for level in STUDIED if level in self.levels]
+        if studied != sorted(studied):
+            told = ", ".join(f"{level} {self.levels[level]}" for level in STUDIED if level in self.levels)
+            raise ConfigError(f"perturb={self.name}: levels {told}: give fractions that rise from low to high")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from noisyhealth import manifest, overrides, paths, settings, study, usage, version
+from noisyhealth import manifest, overrides, paths, settings, study, unmeant, usage, version
 from noisyhealth.errors import ConfigError, DataError, NoisyHealthError
 from noisyhealth.report.clock import Clock
 
@@ -74,7 +74,7 @@ class _Stopped(BaseException):
 
 def _analyse(cfg: DictConfig) -> None:
     try:
-        overrides.check(cfg, overrides.read(HydraConfig.get().overrides.task))
+        unmeant.check(cfg, overrides.read(HydraConfig.get().overrides.task))
         allow, log = (_switch(name, cfg[name]) for name in ("allow_incomplete", "log"))
         grid = {str(name): _names(f"grid.{name}", given) for name, given in cfg.grid.items() if given is not None}
         store = settings.store(cfg)  # says first what is wrong with the study, which `out` may be named after

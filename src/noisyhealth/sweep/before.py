@@ -14,7 +14,7 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, read_write
 
-from noisyhealth import calls, evidence, experiment, overrides, plan, progress, settings, study
+from noisyhealth import calls, evidence, experiment, overrides, plan, progress, settings, study, unmeant
 from noisyhealth.cell import Cell
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.models.model import Model
@@ -35,7 +35,7 @@ class Before(Callback):
     def on_run_start(self, config: DictConfig, **_: Any) -> None:
         """Check the one cell."""
         with _stopping():
-            overrides.check(config, jobs.overrides(config))
+            unmeant.check(config, jobs.overrides(config))
             todo = _plan([config])
         if not todo:
             raise Stop
@@ -43,7 +43,7 @@ class Before(Callback):
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Check the cells of a sweep; end here when there is nothing left to do."""
         with _stopping():
-            overrides.check(config, jobs.overrides(config))
+            unmeant.check(config, jobs.overrides(config))
             _bound(config)
             os.environ[SWEPT] = " ".join(jobs.swept(config))
             known = jobs.of(config)

@@ -39,6 +39,7 @@ def _is_positive(value: Any) -> bool:
 _SETTINGS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "max_tokens": (lambda given: type(given) is int and given > 0, "a whole number of tokens above 0"),
     "temperature": (lambda given: _is_number(given) and 0 <= given <= 2, "a number from 0 to 2"),
+    "frequency_penalty": (lambda given: _is_number(given) and -2 <= given <= 2, "a number from -2 to 2"),
     "concurrency": (lambda given: type(given) is int and given > 0, "a whole number of calls above 0"),
     "requests_per_minute": (lambda given: given is None or _is_positive(given), "a number above 0, or null"),
     "tokens_per_minute": (lambda given: given is None or _is_positive(given), "a number above 0, or null"),

@@ -148,8 +148,11 @@ class Loopback:
         return f"{self.source.identity} {causal.pick_dtype(self.dtype)} {causal.runtime()} on loopback by {code}"
 
     def check(self) -> None:
-        """Raise WeightsError when the weights' package is missing."""
+        """Raise WeightsError when the weights' package is missing, ConfigError for a batch that holds nothing."""
         self.source.check()
+        for name in ("batch_tokens", "batch_size"):
+            if (given := getattr(self, name)) < 1:
+                raise ConfigError(f"weights.gpt.endpoint.{name}={given}: give a whole number above 0")
 
     def open(self) -> Address:
         """Return the address of the sweep's server."""

@@ -24,6 +24,7 @@ from noisyhealth.models.weights import Source, as_mapping
 from noisyhealth.records import Example, Query, Reply, Training
 from noisyhealth.text.prompt import Message, Prompt, Wording
 
+_TEMPLATES = ("chat", "plain")
 _CALIBRATIONS = ("none", "content-free", "batch")
 _MOST_NEUTRAL = 64
 _priors: dict[tuple[int, str, str], list[float]] = {}  # of weights that stay loaded as long as the process runs
@@ -75,6 +76,13 @@ class Local:
             raise ConfigError(f"model.temperature={self.temperature}: give a number from 0 to 2")
         if self.max_tokens < 1:
             raise ConfigError(f"model.max_tokens={self.max_tokens}: give a whole number of tokens above 0")
+        if not -2 <= self.frequency_penalty <= 2:
+            raise ConfigError(f"model.frequency_penalty={self.frequency_penalty}: give a number from -2 to 2")
+        for name in ("batch_tokens", "batch_size"):
+            if (given := getattr(self, name)) < 1:
+                raise ConfigError(f"model.{name}={given}: give a whole number above 0")
+        if self.template not in _TEMPLATES:
+            raise ConfigError(f"weights.{self.name}.template={self.template!r} is none of {', '.join(_TEMPLATES)}")
         if self.dtype not in causal.DTYPES:
             raise ConfigError(f"model.dtype={self.dtype!r} is none of {', '.join(causal.DTYPES)}")
         if self.calibration not in _CALIBRATIONS:
