@@ -73,7 +73,7 @@ def test_a_budget_of_calls_holds_over_the_sweep_and_the_same_command_goes_on(com
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ("budget.calls=-1", "budget.calls=-1: give 0 or more"),
+        ("budget.calls=-1", "budget.calls=-1: give a whole number of 0 or more"),
         ("budget.calls=many", "budget.calls='many' is not a number"),
         ("budget.usd=cheap", "budget.usd='cheap' is not a number"),
     ],

@@ -71,6 +71,11 @@ TABLE: list[tuple[str, str, str]] = [
     (RUN, "seed=true", "seed=True: give a whole number of 0 or more"),
     (RUN, "level.rate=true", "level.rate=True is not a number"),
     (RUN, "cache=", "cache='' names no folder"),
+    (RUN, "valid_pos=[]", "valid_pos=[]: no word could be disturbed"),
+    (RUN, "perturb.field=question", "task=sentiment asks the same question of every text: give task=qa"),
+    (RUN, "task.labels=[]", "a closed task has at least two"),
+    (RUN, "~seed", "the setting seed is needed, and is not there: did ~ take it away?"),
+    (RUN, "model=majority metric=[none,foo]", "there is no metric 'foo'. There are none"),
     (RUN, "perturb.levels={low:0.5,mid:0.3,high:0.1}", "give fractions that rise from low to high"),
     # A setting that there is not.
     (RUN, "modle=gpt", "modle=gpt: there is no setting 'modle', did you mean model?"),

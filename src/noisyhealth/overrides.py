@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 from rapidfuzz.distance import OSA
 
 from noisyhealth.configuration import CONF, opened
@@ -155,8 +155,8 @@ def _cause(line: Line, conf: Path, name: str) -> str:
         options = {one.key_or_group: sorted(loader.get_group_options(one.key_or_group)) for one in parsed}
         chosen = [one for one in parsed if options[one.key_or_group]]
         for one in chosen:
-            for value in values(one):
-                if not isinstance(value, list | dict) and str(value) not in options[one.key_or_group]:
+            for value in _flat(values(one)):
+                if not isinstance(value, dict) and str(value) not in options[one.key_or_group]:
                     return f"{one.input_line}: {no_choice(one.key_or_group, str(value), options[one.key_or_group])}"
         usable = [one for one in chosen if not one.is_sweep_override() and not one.package]
         config = compose(name, [str(one.input_line) for one in usable], return_hydra_config=True)
@@ -193,12 +193,20 @@ def values(override: Override) -> list[Any]:
     return [getattr(one, "text", one) for one in listed or []]
 
 
+def _flat(listed: Sequence[Any]) -> Iterator[Any]:
+    """Yield values, those of a list one by one."""
+    for value in listed:
+        yield from _flat(value) if isinstance(value, list) else [getattr(value, "text", value)]
+
+
 def _first(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
 def _told(error: BaseException) -> str:
     """Return the error in one sentence, with its cause where that says more."""
+    if isinstance(error, ConfigAttributeError | ConfigKeyError) and error.key is not None:
+        return f"the setting {error.full_key or error.key} is needed, and is not there: did ~ take it away?"
     cause = error.__cause__
     said = _first(error).removesuffix(", set env var HYDRA_FULL_ERROR=1 to see chained exception.")
     return f"{said}: {_first(cause)}" if cause and _first(cause) and _first(cause) not in said else said

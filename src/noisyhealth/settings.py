@@ -20,7 +20,7 @@ from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from noisyhealth import overrides, own_code, paths, targets, unmeant
 from noisyhealth.cell import NONE, Cell
 from noisyhealth.configuration import opened
-from noisyhealth.dataset.design import Design, Disturbance, Split
+from noisyhealth.dataset.design import QUESTION, Design, Disturbance, Split
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.metrics.metric import Metric
 from noisyhealth.mitigations.mitigation import Mitigation
@@ -185,7 +185,13 @@ def design(cfg: DictConfig) -> Design:
         own["levels"] = {**own["levels"], str(cfg.level.name): _rate(cfg)}
         kept[str(cfg.perturb.name)] = own
     disturbances = [_disturbance(name, json.dumps(node)) for name, node in kept.items()]
-    task = paths.checked_name("task.name", cfg.task.name)
+    task, labels = paths.checked_name("task.name", cfg.task.name), tuple(cfg.task.get("labels") or ())
+    if labels and (asking := [one.name for one in disturbances if one.field == QUESTION]):
+        raise ConfigError(
+            f"perturb={asking[0]}: field={QUESTION}, and task={task} asks the same question of every text: give task=qa"
+        )
+    if not cfg.valid_pos:
+        raise ConfigError("valid_pos=[]: no word could be disturbed; name parts of speech, as [NOUN,VERB]")
     split: Split = _made(cfg.data.split, "data.split")
     source: Source = _made(cfg.data.source, "data.source")
     return Design(
@@ -203,10 +209,10 @@ def design(cfg: DictConfig) -> Design:
             "protect": sorted(cfg.protect),
             "seed": int(cfg.seed),
             "draw": _count(cfg, "draw"),
-            "labels": list(cfg.task.get("labels") or ()),
+            "labels": list(labels),
         },
         draw=int(cfg.draw),
-        labels=tuple(cfg.task.get("labels") or ()),
+        labels=labels,
     )
 
 

@@ -222,11 +222,16 @@ def _tell_plan(cells: Sequence[Cell]) -> None:
             shown.add(cell.task.name)
             print(f"--- {cell.name}: what is asked of the first text\n{evidence.prompt(cell, what)}\n")
     show.plan(plan.lines(cells, asked, Journal(Path(cells[0].cache) / "journal.sqlite")))
+    for lacking in dict.fromkeys(_lacking(cells)):
+        print(f"Before it can run: {lacking}")
+
+
+def _lacking(cells: Sequence[Cell]) -> Iterator[str]:
     for model in _distinct(cells):
         try:
             model.check()
         except NoisyHealthError as error:
-            print(f"Before it can run: {error}")
+            yield str(error)
 
 
 def cell_of(config: DictConfig, given: Sequence[str]) -> Cell:

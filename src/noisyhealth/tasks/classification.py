@@ -29,7 +29,8 @@ class Classification:
 
     `aliases`: for a label, other forms of its word that count as it in a reply. `reading`: lenient, strict or last
     (`text/reply.py` has the rules). `label_order`: in which order the instruction names the labels where it says
-    `{labels}`: as given, or reversed. Raises ConfigError for a reading or order there is not and a form of two labels.
+    `{labels}`: as given, or reversed. Raises ConfigError for fewer than two labels, a reading or order there is not and
+    a form of two labels.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Classification:
     label_order: str = "given"
 
     def __post_init__(self) -> None:
+        if len(self.labels) < 2:
+            raise ConfigError(f"task.labels={list(self.labels)} of task {self.name}: a closed task has at least two")
         check_reading(self.reading, self.name)
         check_forms(self.labels, self.aliases, self.name)
         object.__setattr__(self, "wording", replace(self.wording, instruction=self._instruction()))
