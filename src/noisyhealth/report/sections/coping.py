@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,9 +22,11 @@ _COPING = (
 _PAIRS = (
     "How much more the first model lost than the second (difference below 0) or less (above), on the same texts under "
     "the same disturbances; text by text, with a 95 % interval (BCa bootstrap over the texts), not corrected for the "
-    "number of pairs. beyond_chance: the interval does not hold 0."
+    "number of pairs. beyond_chance: the interval does not hold 0. Of more than six models each stands against the one "
+    "that lost least."
 )
 
+_MANY = 6  # models of which all pairs are compared: of forty they would be 780 a task
 _ENDS = ("difference", "difference_low", "difference_high")
 _PAIR = ("task", "first", "second", "cells", "n", "independent", *_ENDS, "beyond_chance", "note")
 
@@ -41,13 +43,21 @@ def frames(items: pd.DataFrame) -> Frames:
     import pandas as pd
 
     models, pairs = [], []
-    for task, of_task in items.groupby("task", observed=True, sort=False):
-        own = {str(name): part for name, part in of_task.groupby("model", observed=True, sort=False)}
-        moved = pd.DataFrame([_row(str(task), *one) for one in own.items()]).sort_values("difference", kind="stable")
-        order = moved["model"].tolist()
+    for task, part in items.groupby("task", observed=True, sort=False):
+        changed = part.assign(change=part["right"] - part["clean_right"])
+        groups = part.groupby("id", observed=True)["group"].first().astype(str)
+        # A row a text and disturbance, a column a model: gaps where a model was not asked.
+        wide = changed.set_index(["id", "perturb", "level", "model"])["change"].unstack("model")
+        rows = [_row(str(task), str(name), own, groups) for name, own in changed.groupby("model", observed=True)]
+        moved = pd.DataFrame(rows).sort_values("difference", kind="stable")
         models.append(moved)
-        pairs += [_pair(str(task), (a, own[a]), (b, own[b])) for a, b in combinations(order, 2)]
+        pairs += [_pair(str(task), a, b, wide[a] - wide[b], groups) for a, b in _compared(moved["model"].tolist())]
     return Frames(pd.concat(models, ignore_index=True), pd.DataFrame(pairs, columns=list(_PAIR)))
+
+
+def _compared(order: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Return the pairs that are compared: all, and of many models each with the one that lost least."""
+    return combinations(order, 2) if len(order) <= _MANY else ((name, order[-1]) for name in order[:-1])
 
 
 def section(weights: str, found: Frames, headlines: Mapping[str, str]) -> Section:
@@ -65,32 +75,30 @@ def section(weights: str, found: Frames, headlines: Mapping[str, str]) -> Sectio
     )
 
 
-def _row(task: str, model: str, part: pd.DataFrame) -> dict[str, object]:
-    changed = part.assign(change=part["right"] - part["clean_right"])
-    cells = changed.groupby(["perturb", "level"], observed=True, sort=False)["change"].mean()
-    scores = {"baseline": float(part["clean_right"].mean()), "value": float(part["right"].mean())}
+def _row(task: str, model: str, own: pd.DataFrame, groups: pd.Series) -> dict[str, object]:
+    cells = own.groupby(["perturb", "level"], observed=True, sort=False)["change"].mean()
+    scores = {"baseline": float(own["clean_right"].mean()), "value": float(own["right"].mean())}
     worst = {"worst": " · ".join(cells.index[int(cells.argmin())]), "worst_difference": float(cells.min())}
-    found = _over_texts(changed)
+    found = _over_texts(own.set_index("id")["change"], groups)
     return {"task": task, "model": model, "cells": len(cells), **scores, **_told(found), **worst, "note": found.note}
 
 
-def _pair(task: str, first: tuple[str, pd.DataFrame], second: tuple[str, pd.DataFrame]) -> dict[str, object]:
+def _pair(task: str, first: str, second: str, lost: pd.Series, groups: pd.Series) -> dict[str, object]:
     """Return how two models differ over the texts and the disturbances that both have seen."""
-    shared = first[1].merge(second[1], on=["id", "perturb", "level"], suffixes=("", "_second"))
-    row = {**dict.fromkeys(_PAIR), "task": task, "first": first[0], "second": second[0]}
+    shared = lost.dropna()
+    row = {**dict.fromkeys(_PAIR), "task": task, "first": first, "second": second}
     if shared.empty:
         return {**row, "cells": 0, "n": 0, "note": "no text that both were asked"}
-    lost = [shared["right" + who] - shared["clean_right" + who] for who in ("", "_second")]
-    found = _over_texts(shared.assign(change=lost[0] - lost[1]))
+    found = _over_texts(shared, groups)
     beyond = found.interval and not found.interval.low <= 0 <= found.interval.high
-    cells = len(shared[["perturb", "level"]].drop_duplicates())
+    cells = len(shared.groupby(["perturb", "level"], observed=True))
     return {**row, "cells": cells, **_told(found), "beyond_chance": beyond, "note": found.note}
 
 
-def _over_texts(changed: pd.DataFrame) -> MeanChange:
-    """Return the mean of the column `change`, of each text averaged over its rows first."""
-    texts = changed.groupby("id", observed=True).agg(change=("change", "mean"), group=("group", "first"))
-    return mean_change(texts["change"].to_list(), texts["group"].astype(str).to_list())
+def _over_texts(changes: pd.Series, groups: pd.Series) -> MeanChange:
+    """Return the mean of changes, of each text (the index `id`) averaged over its rows first."""
+    texts = changes.groupby(level="id", observed=True).mean()
+    return mean_change(texts.tolist(), groups[texts.index].tolist())
 
 
 def _told(found: MeanChange) -> dict[str, object]:
