@@ -68,6 +68,11 @@ TABLE: list[tuple[str, str, str]] = [
     (RUN, "model=llama weights.llama.template=foo", "weights.llama.template='foo' is none of chat, plain"),
     (RUN, "model=llama model.frequency_penalty=99", "model.frequency_penalty=99: give a number from -2 to 2"),
     (RUN, "model=gpt model.frequency_penalty=99", "model.frequency_penalty=99: give a number from -2 to 2"),
+    (
+        RUN,
+        "model=bluebert weights.bluebert.frozen=99",
+        "model.frozen=99, but the weights have 6 layers: give 6 or less",
+    ),
     (RUN, "seed=true", "seed=True: give a whole number of 0 or more"),
     (RUN, "level.rate=true", "level.rate=True is not a number"),
     (RUN, "cache=", "cache='' names no folder"),
@@ -271,6 +276,13 @@ def test_wrong_input_is_one_readable_error_and_exit_code_two(
         code = left.code
     check(code, *capfd.readouterr(), said)
     assert {path.name for path in folder.iterdir()} <= {*FILES, "multirun"}, "nothing was begun"
+
+
+@pytest.mark.parametrize("given", ["level.rate=0.4", "level=low level.rate=0.45", "level=high level.rate=0.05"])
+def test_one_cells_rate_may_be_any_beside_the_levels(
+    folder: Path, capfd: pytest.CaptureFixture[str], given: str
+) -> None:
+    assert ends(RUN, [*words(given), "model=majority", "data.split.test=6", "plan=true"]) == 0, capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

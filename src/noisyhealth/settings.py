@@ -20,7 +20,7 @@ from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from noisyhealth import overrides, own_code, paths, targets, unmeant
 from noisyhealth.cell import NONE, Cell
 from noisyhealth.configuration import opened
-from noisyhealth.dataset.design import QUESTION, Design, Disturbance, Split
+from noisyhealth.dataset.design import QUESTION, Design, Disturbance, Split, check_rising
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.metrics.metric import Metric
 from noisyhealth.mitigations.mitigation import Mitigation
@@ -185,6 +185,8 @@ def design(cfg: DictConfig) -> Design:
         own["levels"] = {**own["levels"], str(cfg.level.name): _rate(cfg)}
         kept[str(cfg.perturb.name)] = own
     disturbances = [_disturbance(name, json.dumps(node)) for name, node in kept.items()]
+    for node in (*cfg.keep.values(), cfg.perturb):  # as they are given: level.rate is one cell's and may be any
+        check_rising(str(node.name), node.levels)
     task, labels = paths.checked_name("task.name", cfg.task.name), tuple(cfg.task.get("labels") or ())
     if labels and (asking := [one.name for one in disturbances if one.field == QUESTION]):
         raise ConfigError(

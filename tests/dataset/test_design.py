@@ -75,7 +75,6 @@ def test_the_hash_changes_with_a_setting_and_not_with_their_order(found: dict[st
         "keep.redact.levels.mid=0.35",
         "keep.redact.nested=false",
         "keep.redact.unit=valid_words",
-        "keep.redact.field=question",
         "perturb.change.high_share=0.6",
         "keep.redact.change.mask=___",
         "~keep.homophone",
@@ -88,6 +87,11 @@ def test_every_choice_of_the_configuration_that_changes_texts_is_another_build(
     override: str, configured: Callable[..., DictConfig]
 ) -> None:
     assert settings.design(configured(override)).hash != settings.design(configured()).hash
+
+
+def test_disturbing_the_question_and_not_the_text_is_another_build(configured: Callable[..., DictConfig]) -> None:
+    asked = settings.design(configured("task=qa", "keep.redact.field=question"))
+    assert asked.hash != settings.design(configured("task=qa")).hash
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import regex
 
 from noisyhealth.contract.draw import Levels, key, levels
 from noisyhealth.contract.texts import Text
-from noisyhealth.dataset.design import Disturbance
+from noisyhealth.dataset.design import STUDIED, Disturbance
 from noisyhealth.perturbations.engine import Change, OutOfReach, Unit, distance, ranked
 from noisyhealth.records import Variant, Word
 from noisyhealth.text.words import spans
@@ -27,7 +27,6 @@ RULES: Mapping[str, str] = {
     "protection": "no byte of a protected or another word is touched",
     "speed": "fast enough for a dataset",
 }
-_ORDER = ("low", "mid", "high")
 # Control characters, what is not seen, halves of characters, what Unicode does not assign.
 _NO_TEXT = ("Cc", "Cf", "Cs", "Co", "Cn")
 _IGNORED = regex.compile(r"\p{Default_Ignorable_Code_Point}")  # marks and letters among what is not seen
@@ -169,12 +168,12 @@ def _nesting(text: Text, disturbance: Disturbance, found: Levels) -> Iterator[Fa
 
 def of_settings(disturbance: Disturbance) -> Iterator[Fault]:
     """Yield what is wrong with the levels themselves."""
-    named = [level for level in _ORDER if level in disturbance.levels]
+    named = [level for level in STUDIED if level in disturbance.levels]
     for low, high in pairwise(named):
         if not disturbance.levels[low] < disturbance.levels[high]:
             rates = f"{disturbance.levels[low]:g} and {disturbance.levels[high]:g}"
             yield "nesting", f"levels.{low} and levels.{high} are {rates}: they must rise"
-    others = [level for level in disturbance.levels if level not in _ORDER]
+    others = [level for level in disturbance.levels if level not in STUDIED]
     for one, other in combinations([*named, *others], 2):
         if other in others and disturbance.levels[one] == disturbance.levels[other]:
             yield "nesting", f"levels.{one} and levels.{other} are one dose, {disturbance.levels[one]:g}"

@@ -91,10 +91,6 @@ class Disturbance:
                 raise ConfigError(
                     f"perturb={self.name}: levels.{level}={rate!r}: give a fraction of {self.unit}, 0 to 1"
                 )
-        studied = [self.levels[level] for level in STUDIED if level in self.levels]
-        if studied != sorted(studied):
-            told = ", ".join(f"{level} {self.levels[level]}" for level in STUDIED if level in self.levels)
-            raise ConfigError(f"perturb={self.name}: levels {told}: give fractions that rise from low to high")
 
 
 @dataclass(frozen=True)
@@ -138,3 +134,11 @@ class Design:
         own = own_code.hashes(self.settings)
         whole = [self.settings, self.source.state(self.task), tagger.signature(), version.of(*_CODE), own]
         return sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def check_rising(name: str, levels: Mapping[str, float]) -> None:
+    """Raise ConfigError where the study's levels of a perturbation fall; those with other names are free."""
+    studied = [(level, levels[level]) for level in STUDIED if isinstance(levels.get(level), int | float)]
+    if [rate for _, rate in studied] != sorted(rate for _, rate in studied):
+        told = ", ".join(f"{level} {rate}" for level, rate in studied)
+        raise ConfigError(f"perturb={name}: levels {told}: give fractions that rise from low to high")

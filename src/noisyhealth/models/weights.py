@@ -19,6 +19,7 @@ from filelock import FileLock
 from noisyhealth.errors import WeightsError
 
 _VOCABULARIES = {"tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "sentencepiece.bpe.model"}
+_CONFIG = "config.json"
 # Copies of the same weights that other libraries read.
 _OTHERS = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.pb", "*.tflite", "*.gguf", "onnx/*", "openvino/*", "original/*"]
 
@@ -42,6 +43,10 @@ class Source(Protocol):
 
     def folder(self) -> Path:
         """Return the folder to load from, fetched or converted where that is needed."""
+        ...
+
+    def config(self) -> Path | None:
+        """Return the file that describes the network, None where it is not on this machine yet."""
         ...
 
 
@@ -73,6 +78,10 @@ class Packaged:
         _verify(path, self.sha256)
         return path.parent
 
+    def config(self) -> Path | None:
+        """Return the file beside the weights."""
+        return _there((_package_folder(self.package, self.distribution) / self.file).with_name(_CONFIG))
+
 
 @dataclass(frozen=True)
 class PackagedGguf:
@@ -103,6 +112,10 @@ class PackagedGguf:
                 _verify(path, self.sha256)
                 _convert(path, made)
         return target
+
+    def config(self) -> Path | None:
+        """Return the converted file, None before the weights are converted."""
+        return _there(Path(self.cache) / "weights" / self.sha256[:16] / _CONFIG)
 
 
 @dataclass(frozen=True)
@@ -161,6 +174,15 @@ class Hub:
         except Exception as error:
             raise self._unreachable(error) from error
 
+    def config(self) -> Path | None:
+        """Return the folder's file, or that in the hub's cache, None before it is downloaded."""
+        if Path(self.repo).is_dir():
+            return _there(Path(self.repo, _CONFIG))
+        from huggingface_hub import try_to_load_from_cache
+
+        kept = try_to_load_from_cache(self.repo, _CONFIG, revision=self.revision)
+        return Path(kept) if isinstance(kept, str) else None
+
     def _unreachable(self, error: Exception) -> WeightsError:
         return WeightsError(
             f"weights {self.repo!r} cannot be had from the hub ({type(error).__name__}): connect, log in with "
@@ -185,6 +207,10 @@ def _commit(repo: str, revision: str) -> str | Exception:
         return str(api.model_info(repo, revision=revision).sha)
     except Exception as error:  # the hub's client raises errors of many libraries
         return error
+
+
+def _there(path: Path) -> Path | None:
+    return path if path.is_file() else None
 
 
 @cache

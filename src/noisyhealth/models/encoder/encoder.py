@@ -79,6 +79,7 @@ class Encoder:
         """Raise WeightsError when the weights cannot be had, ConfigError for a setting no fit can use."""
         self._recipe().check()
         self.source.check()
+        self._check_frozen()
 
     def fit(self, wording: Wording, training: Training) -> None:
         """Remember the examples; `predict` fine-tunes on them. An encoder is asked without words."""
@@ -133,6 +134,14 @@ class Encoder:
         order = sorted(((query, fitted.read(query)) for query in queries), key=lambda asked: _size(*asked))
         for at in range(0, len(order), _PREDICT_BATCH):
             yield from fitted.replies(order[at : at + _PREDICT_BATCH])
+
+    def _check_frozen(self) -> None:
+        """Raise ConfigError for more frozen layers than there are; without the weights' file the fit says so."""
+        if not self.frozen or (path := self.source.config()) is None:
+            return
+        deep = json.loads(path.read_text(encoding="utf-8")).get("num_hidden_layers")
+        if isinstance(deep, int) and self.frozen > deep:
+            raise ConfigError(f"model.frozen={self.frozen}, but the weights have {deep} layers: give {deep} or less")
 
     def _fitted(self) -> Fitted:
         """Return the fit, made first where no one has; it stays in memory for the next cell."""
