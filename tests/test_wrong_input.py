@@ -80,8 +80,11 @@ TABLE: list[tuple[str, str, str]] = [
     (RUN, "perturb.field=question", "task=sentiment asks the same question of every text: give task=qa"),
     (RUN, "task.labels=[]", "a closed task has at least two"),
     (RUN, "~seed", "the setting seed is needed, and is not there: did ~ take it away?"),
-    (RUN, "model=majority metric=[none,foo]", "there is no metric 'foo'. There are none"),
     (RUN, "perturb.levels={low:0.5,mid:0.3,high:0.1}", "give fractions that rise from low to high"),
+    (RUN, "cache=/proc/none", "cache='/proc/none' cannot be made (No such file or directory); give another folder"),
+    (RUN, "metric=[none,foo]", "metric=[none,foo]: there is no metric 'foo'. There are none"),
+    (ANALYSE, "model=gpt", "there is no setting 'model' here, did you mean grid.model?"),
+    (ANALYSE, "-m study=a,b", "study=a,b has several values: give one a command"),
     # A setting that there is not.
     (RUN, "modle=gpt", "modle=gpt: there is no setting 'modle', did you mean model?"),
     (RUN, "-m modle=gpt,llama", "did you mean model?"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,6 +146,12 @@ def _keys(node: Any, place: str) -> Iterator[str]:
             yield from _keys(below, f"{place}{name}.")
 
 
+def refuse_several(line: Line) -> None:
+    """Raise ConfigError for a setting with several values, of a command that does one thing at a time."""
+    if several := [one.input_line for one in read(line.given) if one.is_sweep_override()]:
+        raise ConfigError(f"{several[0]} has several values: give one a command, and quote one that has a comma")
+
+
 def _cause(line: Line, conf: Path, name: str) -> str:
     """Return what is wrong with the first of the settings that are, "" where it is not found."""
     from hydra import compose
@@ -154,10 +160,8 @@ def _cause(line: Line, conf: Path, name: str) -> str:
     with opened(conf, line.beside) as loader:
         options = {one.key_or_group: sorted(loader.get_group_options(one.key_or_group)) for one in parsed}
         chosen = [one for one in parsed if options[one.key_or_group]]
-        for one in chosen:
-            for value in _flat(values(one)):
-                if not isinstance(value, dict) and str(value) not in options[one.key_or_group]:
-                    return f"{one.input_line}: {no_choice(one.key_or_group, str(value), options[one.key_or_group])}"
+        if wrong := _unchosen(chosen, options, compose(name, return_hydra_config=True)):
+            return wrong
         usable = [one for one in chosen if not one.is_sweep_override() and not one.package]
         config = compose(name, [str(one.input_line) for one in usable], return_hydra_config=True)
     known = keys(config)
@@ -172,6 +176,27 @@ def _cause(line: Line, conf: Path, name: str) -> str:
                 return f"{one.input_line} has several values: give one a command, and quote one that has a comma"
             return f"{one.input_line} has several values: add -m to run a cell for each; quote one that has a comma"
     return ""
+
+
+def _unchosen(chosen: Sequence[Override], options: Mapping[str, Sequence[str]], plain: DictConfig) -> str:
+    """Return what is wrong with the first choice that a group does not have, or whose group the script does not have.
+
+    `plain`: the configuration where nothing is set.
+    """
+    for one in chosen:
+        key = one.key_or_group
+        for choice in _choices(one):
+            if choice not in options[key]:
+                return f"{one.input_line}: {no_choice(key, choice, options[key])}"
+        if key not in plain.hydra.runtime.choices and not one.package and not one.is_add():
+            return f"{one.input_line}: there is no setting {key!r} here{meant(nearest(key, keys(plain)))} {LIST}"
+    return ""
+
+
+def _choices(override: Override) -> list[str]:
+    """Return the choices of a group that a setting names, those of a list one by one."""
+    listed = [value if isinstance(value, list) else [value] for value in values(override)]
+    return [str(getattr(one, "text", one)) for value in listed for one in value if not isinstance(one, dict)]
 
 
 def _elsewhere(key: str, conf: Path, line: Line, name: str) -> str:
@@ -191,12 +216,6 @@ def values(override: Override) -> list[Any]:
     value = override.value()
     listed = getattr(value, "list", [value]) if override.is_sweep_override() else [value]
     return [getattr(one, "text", one) for one in listed or []]
-
-
-def _flat(listed: Sequence[Any]) -> Iterator[Any]:
-    """Yield values, those of a list one by one."""
-    for value in listed:
-        yield from _flat(value) if isinstance(value, list) else [getattr(value, "text", value)]
 
 
 def _first(error: BaseException) -> str:

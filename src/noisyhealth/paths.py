@@ -44,6 +44,16 @@ def checked_folder(key: str, given: object) -> Path:
     return folder
 
 
+def made_folder(key: str, given: object) -> Path:
+    """Return a folder, made where it is not there; raises ConfigError where it cannot be."""
+    folder = checked_folder(key, given)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{key}={str(given)!r} cannot be made ({error.strerror}); give another folder") from None
+    return folder
+
+
 def without_secret(key: str, url: str, instead: str) -> str:
     """Return an address that holds no password; raises ConfigError, without it, where there is one.
 

@@ -81,6 +81,12 @@ def test_the_same_study_gives_the_same_archive(audited: Path, ask: Ask) -> None:
     assert (audited / "again" / "demo.zip").read_bytes() == (audited / "out" / "demo.zip").read_bytes()
 
 
+def test_a_folder_that_cannot_be_made_is_told_with_its_option(audited: Path, ask: Ask) -> None:
+    ended = ask("bundle", "demo", "--to", "/proc/none")
+    assert ended.returncode == 2
+    assert "--to='/proc/none' cannot be made (No such file or directory)" in ended.stderr
+
+
 def test_an_archive_that_would_write_outside_is_not_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
         archive.writestr("../outside.txt", "here")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from noisyhealth import manifest, settings, study
+from noisyhealth import manifest, paths, settings, study
 from noisyhealth.analysis.completeness import FINISHED
 from noisyhealth.audit import bundle, diff, report
 from noisyhealth.audit.archived import Archived
@@ -182,9 +182,9 @@ def pack(place: Place, to: Path) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         runs = _stored(place.store.study, place.store, folder / "fetched")
+        paths.made_folder("--to", to)  # before the work whose result it is to hold
         others = {str(run.info.run_id): Logged.of(run) for run in _others(place.store)}
         made = bundle.pack(place.store.study, runs, others, place.cache, place.report, folder)
-        to.mkdir(parents=True, exist_ok=True)
         return Path(shutil.move(made, to / made.name))
 
 

@@ -53,6 +53,8 @@ def main(conf: Path) -> int:
         if line.help:
             print(usage.analyse(conf))
             return 0
+        if line.several:  # else one report would be written before what is wrong with the next is known
+            overrides.refuse_several(line)
         hydra.main(version_base="1.3", config_path=str(conf.resolve()), config_name="analyze")(analysed)()
     except _Stopped as stopped:
         told = stopped.args[0]

@@ -14,7 +14,7 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, read_write
 
-from noisyhealth import calls, evidence, experiment, overrides, plan, progress, settings, study, unmeant
+from noisyhealth import calls, evidence, experiment, overrides, paths, plan, progress, settings, study, unmeant
 from noisyhealth.cell import Cell
 from noisyhealth.errors import ConfigError, NoisyHealthError
 from noisyhealth.models.model import Model
@@ -78,6 +78,7 @@ def _plan(configs: Sequence[DictConfig]) -> int:
     """
     processes.prepare(configs)
     cells = [cell_of(config, config.hydra.overrides.task) for config in configs]
+    paths.made_folder("cache", cells[0].cache)
     if settings.switch(configs[0], "plan"):
         _tell_plan(cells)
         return 0
