@@ -195,6 +195,8 @@ def _unchosen(chosen: Sequence[Override], options: Mapping[str, Sequence[str]], 
 
 def _choices(override: Override) -> list[str]:
     """Return the choices of a group that a setting names, those of a list one by one."""
+    if override.is_range_sweep():
+        return [str(one) for one in override.sweep_string_iterator()]
     listed = [value if isinstance(value, list) else [value] for value in values(override)]
     return [str(getattr(one, "text", one)) for value in listed for one in value if not isinstance(one, dict)]
 
