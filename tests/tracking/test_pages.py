@@ -201,6 +201,7 @@ def test_a_description_is_no_html(study: Path, opened: Callable[..., Any]) -> No
     assert re.fullmatch(r"accuracy 0\.\d{3} → 0\.\d{3} \([+-]\d+\.\d%, \w+\) on 12 texts", note)
     store.tag(run.info.run_id, "mlflow.note.content", f"{note} {HOSTILE} <script>window.caught=1</script>")
     place = f"#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
-    page = opened(place, "Description", run.data.tags["category"], picture="description")
+    page = opened(place, "Description", picture="description")
+    page.get_by_text(note).first.wait_for()
     assert page.evaluate("window.caught") is None
     store.tag(run.info.run_id, "mlflow.note.content", note)
