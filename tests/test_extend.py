@@ -155,6 +155,7 @@ def cell(said: Said, place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         for name in ("neighbour", "sensitivity", "stretch", "urgency"):
             sys.modules.pop(name, None)
         own_code._read.cache_clear()
+        settings._disturbance.cache_clear()
         importlib.invalidate_caches()
         given = [setting for setting in TOGETHER.split()[5:] if "level=" not in setting]
         [cfg] = settings.compose(CONF, [*given, "level=high"], "mine/conf")
@@ -181,6 +182,20 @@ def test_after_an_edit_of_any_of_the_files_the_cell_is_not_done(name: str, cell:
     assert made.store.finished([study.key(made, after)]) == {}
     assert (after.clean_keys != before.clean_keys) == (name == "neighbour")  # its replies are asked for anew
     assert (made.design.hash != before.build.folder.name.rpartition("-")[2]) == (name == "stretch")  # texts, too
+
+
+def test_verify_says_that_a_file_is_another_even_where_its_texts_are_the_same(
+    cell: Callable[[], Cell], capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = cell()
+    [run] = made.store.finished([study.key(made, study.asked(made))]).values()
+    where = audit.Place(made.store, Path(made.cache), Path("reports/mine"))
+    assert audit.verify(run, where) is Verdict.SAME
+    assert "the run was made by" not in capsys.readouterr().out
+    edit("stretch")
+    cell()
+    assert audit.verify(run, where) is Verdict.SAME
+    assert "Of 1 run: the run was made by another stretch than is here.\n" in capsys.readouterr().out
 
 
 def test_verify_says_which_file_is_another_than_the_run_was_made_by(

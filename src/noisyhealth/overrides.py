@@ -121,10 +121,14 @@ def nearest(word: str, options: Sequence[str]) -> str:
 
     >>> nearest("hgih", ["low", "high"]), nearest("rate", ["level.rate", "seed"]), nearest("xyz", ["seed"])
     ('high', 'level.rate', '')
+    >>> nearest("LLAMA", ["gpt", "llama"])
+    'llama'
     """
+    word = word.casefold()
     leaf = word.rpartition(".")[2]
-    same = [one for one in options if one.rpartition(".")[2] == leaf]
-    like = {one: max(_LIKE(word, one), _LIKE(leaf, one.rpartition(".")[2]) - 0.2) for one in options}
+    plain = {one: one.casefold() for one in options}
+    same = [one for one in options if plain[one].rpartition(".")[2] == leaf]
+    like = {one: max(_LIKE(word, name), _LIKE(leaf, name.rpartition(".")[2]) - 0.2) for one, name in plain.items()}
     close = [one for one in options if like[one] >= _NEAR]
     return next(iter([*sorted(same, key=len), *sorted(close, key=lambda one: -like[one])]), "")
 

@@ -13,7 +13,7 @@ _READERS = (
     *("report/", "audit/", "sweep/", "commands/", "contract/", "api.py", "catalogue.py", "usage.py", "__main__.py"),
     *("analysis/anova.py", "analysis/association.py", "analysis/blocks.py", "analysis/completeness.py"),
     *("analysis/inference.py", "analysis/medical.py", "analysis/mixed.py", "tracking/ui.py"),
-    *("analysis/components.py", "analysis/difference.py", "analysis/mean_change.py"),
+    *("analysis/components.py", "analysis/difference.py", "analysis/floor.py", "analysis/mean_change.py"),
     *("analysis/p_value.py", "analysis/paired.py", "analysis/trend.py", "analysis/within.py"),
 )
 

@@ -209,7 +209,7 @@ def test_models_that_answer_alike_add_no_rows() -> None:
     [
         ({"medical": 0.25}, "the share of medical terms never differs"),
         ({"right": 1.0}, "the score never differs"),
-        ({"group": "one"}, "of 1 texts"),
+        ({"group": "one"}, "to 1 texts"),
         ({"medical": float("nan")}, "never differs among 0 rows"),
     ],
 )

@@ -178,6 +178,23 @@ def test_a_number_changed_in_mlflow_s_own_file_fails_the_study(ask: Ask, audited
 
 
 @pytest.mark.slow
+def test_cells_that_are_not_done_are_counted_beside_those_that_were_checked(ask: Ask, audited: Path) -> None:
+    change = "update runs set status = ? where name = ?"
+    with closing(sqlite3.connect(audited / "mlflow.db")) as db:
+        db.execute(change, ("FAILED", TYPO))
+        db.commit()
+    try:
+        ended = ask("verify", "demo")
+    finally:
+        with closing(sqlite3.connect(audited / "mlflow.db")) as db:
+            db.execute(change, ("FINISHED", TYPO))
+            db.commit()
+    assert "Not checked, since they count nowhere: 1 FAILED." in ended.stdout
+    assert "1 of 10 cells are not done, which no check of runs can see: " in ended.stdout
+    assert "not done" not in ask("verify", "demo").stdout
+
+
+@pytest.mark.slow
 def test_a_number_changed_in_a_table_of_the_report_fails_the_study(ask: Ask, audited: Path) -> None:
     table = audited / "reports" / "demo" / "scores.csv"
     whole = table.read_text(encoding="utf-8")

@@ -118,7 +118,7 @@ def test_the_studys_own_tables_rest_on_the_reference(shots: Path) -> None:
     assert set(scores["run_id"]) == {reference["run_id"]}
     runs = table(shots, "runs")
     assert sorted(runs["factors"]) == ["prompt.shots=0", "prompt.shots=1", "prompt.shots=5"]
-    assert "rest on the 1 cells with prompt.shots=5, the reference" in (shots / "index.html").read_text()
+    assert "rest on 1 cell with prompt.shots=5, the reference" in (shots / "index.html").read_text()
 
 
 def test_a_figure_shows_every_value(shots: Path) -> None:

@@ -180,6 +180,7 @@ def test_the_model_that_lost_most_stands_first_and_pairs_are_compared_on_the_sam
 def test_the_floor_of_free_answers_is_their_score_against_the_references_of_other_texts(out: Path) -> None:
     answers = pq.read_table(out / "answers.parquet").to_pandas()
     floors = table(out, "baselines").set_index(["task", "model"])["floor"]
+    assert len(floors) == 27, "a row a score"
     own = answers[(answers["task"] == "qa") & (answers["model"] == "model00") & (answers["perturb"] == "none")]
     targets, values = own["target"].tolist(), own["value"].tolist()
     assert len(own) == 40

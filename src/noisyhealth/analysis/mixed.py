@@ -92,7 +92,7 @@ def _of(weights: str, task: str, items: "pd.DataFrame") -> MixedResult:
         if rows[name].nunique() < 2:
             return replace(bare, note=f"{what} never differs among {len(rows)} rows: there is nothing to fit")
     if not 1 < bare.groups < bare.n:
-        note = f"{bare.n} rows of {bare.groups} texts: the model needs 2 texts, and some with several rows"
+        note = f"{bare.n} answers to {bare.groups} texts: a mixed model needs 2 texts, and several answers to some"
         return replace(bare, note=note)
     if rows.groupby("unit")["right"].nunique().max() < 2:
         return replace(bare, note="no text's score differs between its conditions: there is nothing to fit")

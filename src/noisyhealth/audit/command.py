@@ -72,6 +72,11 @@ def is_archive(target: str) -> bool:
     return path.is_file() or ((path / bundle.RUNS).is_dir() and (path / manifest.NAME).exists())
 
 
+def is_study(target: str) -> bool:
+    """Return whether a target is neither an archive nor a run's id."""
+    return not is_archive(target) and not _RUN_ID.fullmatch(target)
+
+
 def _verify_stored(target: str, place: Place, scratch: Path) -> Verdict:
     journal = Journal(place.cache / "journal.sqlite")
     verifier = Verifier(journal.get if journal.path.exists() else _nothing, builds=built(place.cache / "datasets"))
@@ -160,12 +165,17 @@ def _others(store: Store) -> list[Run]:
 
 def _tell(checked: Sequence[Checked]) -> Verdict:
     """Print every difference, a sum of what was looked at, and return the gravest verdict."""
+    notes: Counter[str] = Counter()
     for one in checked:
-        for finding in one.findings[:_SHOWN]:
+        notes.update(finding.what for finding in one.findings if finding.verdict is Verdict.SAME)
+        wrong = [finding for finding in one.findings if finding.verdict is not Verdict.SAME]
+        for finding in wrong[:_SHOWN]:
             word = "DIFFERENT" if finding.verdict is Verdict.DIFFERENT else "CANNOT BE CHECKED"
             print(f"{word}: {one.name}{f' ({one.run})' if one.run else ''}: {finding.what}")
-        if (more := len(one.findings) - _SHOWN) > 0:
+        if (more := len(wrong) - _SHOWN) > 0:
             print(f"  and {more} more of {one.name}")
+    for what, number in notes.items():
+        print(f"Of {number} {'run' if number == 1 else 'runs'}: {what}.")
     runs = Counter(one.verdict for one in checked if one.run)
     totals: Counter[str] = Counter()
     for one in checked:

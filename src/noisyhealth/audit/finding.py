@@ -17,7 +17,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What is not as it should be, or cannot be told, in words."""
+    """What is not as it should be, or cannot be told, in words; with SAME, what is good to know beside."""
 
     verdict: Verdict
     what: str

@@ -102,6 +102,8 @@ class Verifier:
         yield from checks.answers(run, cell, result)
         yield from checks.numbers(run, cell, asked, result, counts)
         yield from checks.logged(run, cell)
+        if told := checks.other_code(run):
+            yield Finding(Verdict.SAME, told.strip(" ()"))
 
     def _sealed(self, run: KeptRun, cell: Cell, asked: Asked, counts: dict[str, int]) -> Iterator[Finding]:
         """Check what can be checked of a run without texts: keys, and where answers are labels, all numbers."""

@@ -85,7 +85,17 @@ def verify_kept(options: argparse.Namespace) -> int:
     """Check a run, a study or an archive again; 1 for a difference, 2 for what cannot be checked."""
     from noisyhealth.audit import command as audit
 
-    return int(audit.verify(options.target, _place(options.target, options), trust=options.trust))
+    place = _place(options.target, options)
+    verdict = audit.verify(options.target, place, trust=options.trust)
+    if audit.is_study(options.target):
+        from noisyhealth.commands import status
+        from noisyhealth.study import DONE
+
+        found = status.of(place.store)
+        if left := sum(one.status != DONE for one in found):
+            told = f"{left} of {len(found)} cells are not done, which no check of runs can see"
+            print(f"{told}: python -m noisyhealth status {place.store.study}")
+    return int(verdict)
 
 
 def bundle_study(options: argparse.Namespace) -> None:

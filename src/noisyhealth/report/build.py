@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from noisyhealth.report.kept import Writer
     from noisyhealth.report.source import Source
 
-_TOLD = 5  # sentences of a section that the summary has
+_TOLD = 6  # sentences of a section that the summary has
 _SEED = 0  # of resamples and permutations: the same runs give the same report
 
 
@@ -70,7 +70,7 @@ def build(
         mitigated = [section for section in (mitigations.section(chosen.runs),) if section]
         sections = (*swept_over, *_sections(scores, found, own, submit), *mitigated, last)
     found_of = [sentence for section in sections[:-1] for sentence in section.sentences[:_TOLD]]
-    told = (*summary(scores), *_rests_on(own, designs), *found_of)
+    told = (*summary(scores), *_rests_on(own, designs), *chosen.left_out[:_TOLD], *found_of)
     report = Report(store.study, warning, told, sections)
     files.marked(scores, warning).to_csv(folder / "scores.csv", index=False)
     files.write_tables(folder / "tables", report)
@@ -99,7 +99,8 @@ def _rests_on(own: Sequence[Run], designs: Sequence[Design]) -> list[str]:
     if not designs:
         return []
     kind = f"with {factors.words(own[0])}, the reference" if factors.of(own[0]) else "of no ablation"
-    return [f"All tables but those of the ablations, and all files beside them, rest on the {len(own)} cells {kind}."]
+    cells = "1 cell" if len(own) == 1 else f"{len(own)} cells"
+    return [f"All tables but those of the ablations, and all files beside them, rest on {cells} {kind}."]
 
 
 def _warning(study: str, listed: Sequence[Problem], *, allowed: bool) -> str:
@@ -141,11 +142,14 @@ def _sections(
     doses = runs.doses(rests_on)
     parts = {weights: found.of(weights) for weights in scores["weights"].unique()}
     trends = {weights: submit(dimensions.trends_of, part.items) for weights, part in parts.items()}
-    coped = {weights: submit(coping.frames, part.items) for weights, part in parts.items()}
+    scored = {weights: scores[scores["weights"] == weights] for weights in parts}
+    low = {weights: robustness.near_the_floor(scored[weights], part, headlines) for weights, part in parts.items()}
+    floored = {weights: set(zip(rows["task"], rows["model"], strict=True)) for weights, rows in low.items()}
+    coped = {weights: submit(coping.frames, part.items, floored[weights]) for weights, part in parts.items()}
     models = {weights: submit(mixed, part.items) for weights, part in parts.items()}
     for weights, part in parts.items():
-        own = scores[scores["weights"] == weights]
-        yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines)
+        own = scored[weights]
+        yield robustness.section(weights, own, part, doses[doses["weights"] == weights], headlines, low[weights])
         yield coping.section(weights, coped[weights](), headlines)
         yield dimensions.section(weights, own, trends[weights](), headlines)
         yield medical.section(weights, part.items, models[weights]())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noisyhealth.analysis import bootstrap, paired
+from noisyhealth.analysis import bootstrap, floor, paired
 from noisyhealth.analysis.flips import flip_counts, flips
 from noisyhealth.analysis.impact import Category
 from noisyhealth.analysis.intervals import Interval
@@ -40,7 +40,7 @@ _FLOOR = 200  # pairs of an answer and another text's reference
 class Examples:
     """What all answers say.
 
-    `changes`: a row a scenario; `clean`: a row a task and model; `flips`: a row a cell; `items`: a row an answer
+    `changes`: a row a scenario; `clean`: a row a task, model and score; `flips`: a row a cell; `items`: a row an answer
     to a disturbed text, as `analysis.medical` takes it; `shown`: has the examples for the page; `doubts`: what
     does not fit together, in sentences.
     """
@@ -68,7 +68,7 @@ def read(store: Source, runs: Sequence[Run], folder: Path, submit: Submit, *, se
 
     changes: list[tuple[Run, dict[str, str], Callable[[], Mapping[str, Change]]]] = []
     flipped: list[dict[str, Any]] = []
-    baselines: dict[tuple[str, ...], dict[str, Any]] = {}
+    baselines: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     parts: list[_Part] = []
     clean: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
     texts: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
@@ -81,7 +81,7 @@ def read(store: Source, runs: Sequence[Run], folder: Path, submit: Submit, *, se
             changes.append((cell.run, dict(zip(PLACE, cell.place, strict=True)), given))
             flipped.append(_flips(cell, found))
             if cell.place[:3] not in baselines:
-                baselines[cell.place[:3]] = _baseline(cell)
+                baselines[cell.place[:3]] = list(_baselines(cell))
             parts.append(_part(cell))
             run_id, (weights, task, model, perturb, level) = cell.run.info.run_id, cell.place
             clean.setdefault((weights, task, model), {}).setdefault(tuple(cell.clean.values), []).append(run_id)
@@ -90,7 +90,7 @@ def read(store: Source, runs: Sequence[Run], folder: Path, submit: Submit, *, se
         told = steps(changes, "resampling answers", unit="cell")
         changed = [row for run, place, given in told for row in _changes(run, place, given())]
     doubts = (*_doubts(clean, "the answers to the clean texts"), *_doubts(texts, "the disturbed texts"))
-    clean_answers = pd.DataFrame(list(baselines.values()))
+    clean_answers = pd.DataFrame([row for rows in baselines.values() for row in rows])
     return Examples(pd.DataFrame(changed), pd.DataFrame(flipped), clean_answers, _items(parts), writer, doubts)
 
 
@@ -153,15 +153,15 @@ def _flips(cell: CellAnswers, found: Any) -> dict[str, Any]:
     return {**place, "n": len(found), "independent": int(places.max()) + 1, **counts, **unread, **told}
 
 
-def _baseline(cell: CellAnswers) -> dict[str, Any]:
-    """Return what answers that do not follow from the text would score, and the model's own commonest one."""
-    place = dict(zip(PLACE[:3], cell.place[:3], strict=True))
-    if not json.loads(cell.run.data.tags["labels"]):
-        return {**place, "floor": _free_floor(cell), "commonest": "", "commonest_share": None}
-    n = len(cell.texts.ids)
-    [(_, most)] = Counter(cell.texts.targets.tolist()).most_common(1)
+def _baselines(cell: CellAnswers) -> Iterator[dict[str, Any]]:
+    """Yield for each score what answers that do not follow from the text would have, and the model's commonest one."""
+    place, tags = dict(zip(PLACE[:3], cell.place[:3], strict=True)), cell.run.data.tags
+    labels, targets = json.loads(tags["labels"]), cell.texts.targets.tolist()
     [(answer, often)] = Counter(cell.clean.values.tolist()).most_common(1)
-    return {**place, "floor": most / n, "commonest": str(answer), "commonest_share": often / n}
+    floors = floor.constant(targets, len(labels)) if labels else {"rougeL": _free_floor(cell)}
+    own = {"commonest": str(answer), "commonest_share": often / len(targets)} if labels else {}
+    for name in tags["scenarios"].split(","):
+        yield {**place, "score_name": name, "floor": floors.get(name), "commonest": "", "commonest_share": None, **own}
 
 
 def _free_floor(cell: CellAnswers) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,14 +16,14 @@ _COPING = (
     "The main score of each task, in points (0 to 1), not relative to the clean score. value: the mean of the score "
     "over the disturbed cells; difference: how much it is above the baseline, with a 95 % interval (BCa bootstrap over "
     "the texts, each averaged over the cells first; of texts that share a patient or note, as many as `independent` "
-    "are). worst: the cell that lost most. The model that lost most stands first. A model that is near its floor on "
-    "clean texts has little to lose."
+    "are). worst: the cell that lost most. near_floor: not clearly above its floor on clean texts, so that it has "
+    "little to lose. The model that lost most stands first."
 )
 _PAIRS = (
-    "How much more the first model lost than the second (difference below 0) or less (above), on the same texts under "
-    "the same disturbances; text by text, with a 95 % interval (BCa bootstrap over the texts), not corrected for the "
-    "number of pairs. beyond_chance: the interval does not hold 0. Of more than six models each stands against the one "
-    "that lost least."
+    "difference: the mean change of the first model less that of the second, on the same texts under the same "
+    "disturbances; below 0 the first lost more. Text by text, with a 95 % interval (BCa bootstrap over the texts), not "
+    "corrected for the number of pairs. beyond_chance: the interval does not hold 0. Of more than six models each "
+    "stands against the one that lost least, of those clearly above their floor where there are any."
 )
 
 _MANY = 6  # models of which all pairs are compared: of forty they would be 780 a task
@@ -38,8 +38,11 @@ class Frames(NamedTuple):
     pairs: pd.DataFrame
 
 
-def frames(items: pd.DataFrame) -> Frames:
-    """Return the mean change of each task and model, and of pairs, from the frame of answers of one weights."""
+def frames(items: pd.DataFrame, low: Collection[tuple[str, str]]) -> Frames:
+    """Return the mean change of each task and model, and of pairs, from the frame of answers of one weights.
+
+    `low`: tasks with models that are near their floor on clean texts.
+    """
     import pandas as pd
 
     models, pairs = [], []
@@ -50,14 +53,17 @@ def frames(items: pd.DataFrame) -> Frames:
         wide = changed.set_index(["id", "perturb", "level", "model"])["change"].unstack("model")
         rows = [_row(str(task), str(name), own, groups) for name, own in changed.groupby("model", observed=True)]
         moved = pd.DataFrame(rows).sort_values("difference", kind="stable")
+        moved.insert(3, "near_floor", [(task, name) in low for name in moved["model"]])
         models.append(moved)
-        pairs += [_pair(str(task), a, b, wide[a] - wide[b], groups) for a, b in _compared(moved["model"].tolist())]
+        order, sound = moved["model"].tolist(), moved["model"][~moved["near_floor"]].tolist()
+        best = (sound or order)[-1]
+        pairs += [_pair(str(task), a, b, wide[a] - wide[b], groups) for a, b in _compared(order, best)]
     return Frames(pd.concat(models, ignore_index=True), pd.DataFrame(pairs, columns=list(_PAIR)))
 
 
-def _compared(order: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Return the pairs that are compared: all, and of many models each with the one that lost least."""
-    return combinations(order, 2) if len(order) <= _MANY else ((name, order[-1]) for name in order[:-1])
+def _compared(order: Sequence[str], best: str) -> Iterator[tuple[str, str]]:
+    """Return the pairs that are compared: all, and of many models each with the best; the earlier one stands first."""
+    return (pair for pair in combinations(order, 2) if len(order) <= _MANY or best in pair)
 
 
 def section(weights: str, found: Frames, headlines: Mapping[str, str]) -> Section:
@@ -112,19 +118,32 @@ def _told(found: MeanChange) -> dict[str, object]:
 
 
 def _sentences(models: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[str]:
-    """Yield for each task which model lost most, which least, and how far these two are apart."""
-    for task, own in models.groupby("task", sort=False):
-        most, least = own.iloc[0], own.iloc[-1]
-        told = f"{task}, mean change of {most['score_name']} over the disturbed cells: {_moved(most)}"
-        if len(own) == 1:
-            yield f"{told}."
-            continue
-        [both] = pairs[
-            (pairs["task"] == task) & (pairs["first"] == most["model"]) & (pairs["second"] == least["model"])
-        ].to_dict("records")
-        within = ", within chance" if both["beyond_chance"] is False else ""
-        between = f"; between the two {_points(both)}{within}" if both["n"] else ""
-        yield f"{told} copes worst, {_moved(least)} best{between}."
+    """Yield for each task which model lost most, which least, and how far these two are apart.
+
+    Models near their floor have little to lose and are named apart.
+    """
+    for task, all_of in models.groupby("task", sort=False):
+        own, low = all_of[~all_of["near_floor"]], all_of[all_of["near_floor"]]
+        parts = [_verdict(own, pairs[pairs["task"] == task])] if len(own) else []
+        if len(low):
+            told = ", ".join(_moved(row) for _, row in low.iterrows())
+            parts.append(
+                f"with little to lose, since near their floor: {told}" if len(own) else f"near the floor: {told}"
+            )
+        if len(all_of) > 1 and len(own) < 2:
+            parts.append("which model copes worst cannot be told")
+        yield f"{task}, mean change of {all_of['score_name'].iloc[0]} over the disturbed cells: {'; '.join(parts)}."
+
+
+def _verdict(own: pd.DataFrame, pairs: pd.DataFrame) -> str:
+    """Return how the models that have something to lose stand, the most harmed first."""
+    most, least = own.iloc[0], own.iloc[-1]
+    if len(own) == 1:
+        return _moved(most)
+    [both] = pairs[(pairs["first"] == most["model"]) & (pairs["second"] == least["model"])].to_dict("records")
+    within = ", within chance" if both["beyond_chance"] is False else ""
+    between = f"; between the two {_points(both)}{within}" if both["n"] else ""
+    return f"{_moved(most)} copes worst, {_moved(least)} best{between}"
 
 
 def _moved(row: pd.Series) -> str:

@@ -74,7 +74,7 @@ def section(weights: str, scores: pd.DataFrame, trends: pd.DataFrame, headlines:
     within = anova_within(scores)
     return Section(
         title=f"What matters: disturbance, level, model or task? (RQ2, weights: {weights})",
-        sentences=(*_dose(trends), *_verdicts(tests, alone, without)),
+        sentences=(*_dose(trends), *_verdicts(tests, alone, without), *_rates(scores)),
         figures=drops(scores),
         tables=(
             Table(f"friedman_{weights}", "Friedman's test over each dimension", _friedman(tests), _FRIEDMAN),
@@ -199,8 +199,9 @@ def _sentence(test: FriedmanResult, alone: FriedmanResult, without: Mapping[str,
         for task, one in without.items()
         if one.p is not None and (one.p < 0.05) != (alone.p < 0.05)
     ]
-    rests = f"; another verdict without {', '.join(turned)}" if turned else ""
-    return f"{_WORDS[test.factor].capitalize()} {differ} ({alike}; {every}){_most(alone)}{rests}."
+    but = "but not" if alone.p < 0.05 else "but do"
+    rests = f", {but} without {' or without '.join(turned)}" if turned else ""
+    return f"{_WORDS[test.factor].capitalize()} {differ}{rests} ({alike}; {every}){_most(alone)}."
 
 
 def _most(test: FriedmanResult) -> str:
@@ -215,9 +216,23 @@ def _most(test: FriedmanResult) -> str:
     return f"; {least} is harmed most" if test.factor in ("model", "task") else f"; {least} harms most"
 
 
+def _rates(scores: pd.DataFrame) -> tuple[str, ...]:
+    """Return that levels are of different doses, where they are: the tests compare what stands at one level."""
+    told = []
+    for name, own in scores.groupby("perturb", observed=True, sort=True):
+        rates = own.groupby("level", observed=True)["rate"].min().sort_values()
+        told.append((str(name), ", ".join(f"{level} {rate:.0%}" for level, rate in rates.items())))
+    if len({rates for _, rates in told}) < 2:
+        return ()
+    each = "; ".join(f"{name} {rates}" for name, rates in told)
+    return (f"Perturbations are compared level by level, and their levels are of different rates: {each}.",)
+
+
 def _dose(trends: pd.DataFrame) -> tuple[str, ...]:
     falls = trends[trends["p_falls_holm"] < 0.05]
     tested = int(trends["p_falls"].notna().sum())
+    if not tested:
+        return ()
     names = [" · ".join(row) for row in falls[["task", "model", "perturb"]].astype(str).itertuples(index=False)]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (

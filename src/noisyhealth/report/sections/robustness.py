@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 _CELL = ["task", "model", "perturb", "level"]
 _BASELINES = (
-    "What the changes are relative to. floor: the share of the commonest right answer, which a model would have that "
-    "always gave it; of free answers, ROUGE-L of the model's own answers against the references of other "
-    "texts (200 pairs at most). commonest_share: how often the model gave its own commonest label. A score near its "
-    "floor cannot fall much, and its changes say little."
+    "What the changes are relative to. floor: the score of a model that always gave the commonest right answer; of "
+    "free answers, ROUGE-L of the model's own answers against the references of other texts (200 pairs at most). "
+    "commonest_share: how often the model gave its own commonest label. A score near its floor cannot fall much, and "
+    "its changes say little."
 )
 _CATEGORIES = (
     "Categories of the change relative to the clean score: increase (better), stable (down by less than 5 %), "
@@ -49,8 +49,8 @@ _CHANGES = (
 _FLIPS = (
     "What became of the answers, of n: right to wrong, wrong to right, wrong to another wrong one. For free answers: "
     "a lower ROUGE-L, a higher one, another answer with the same. unread and unread_clean: replies that hold no "
-    "answer, counted as wrong. better_p: one-sided sign-flip test that the texts' scores rose beyond what redrawing "
-    "the disturbance would do; better_p_holm corrected for all rows."
+    "answer, counted as wrong. better_p: one-sided sign-flip test of the texts' changes: that the scores rose by "
+    "more than chance; better_p_holm corrected for all rows."
 )
 _DOSE = (
     "Means over the texts: edited words, their share of all words, of the words that may be edited, of the "
@@ -59,14 +59,19 @@ _DOSE = (
 
 
 def section(
-    weights: str, scores: pd.DataFrame, examples: Examples, doses: pd.DataFrame, headlines: Mapping[str, str]
+    weights: str,
+    scores: pd.DataFrame,
+    examples: Examples,
+    doses: pd.DataFrame,
+    headlines: Mapping[str, str],
+    low: pd.DataFrame,
 ) -> Section:
-    """Return the section of one set of weights; all frames are of it alone."""
+    """Return the section of one set of weights; all frames are of it alone, `low` is that of `near_the_floor`."""
     changed, flips = changes(scores, examples.changes), _flips(examples.flips)
     tests = [association(scores, factor) for factor in FACTORS]
     return Section(
         title=f"How much do answers suffer? (RQ1, weights: {weights})",
-        sentences=(*_near_the_floor(changed, examples), *_sentences(changed, flips)),
+        sentences=(*_floored(low), *_sentences(changed, flips)),
         figures=(*dose(changed, headlines), *heatmap(changed, headlines), *categories(scores)),
         tables=(
             Table(f"baselines_{weights}", "Answers to the clean texts", _baselines(changed, examples), _BASELINES),
@@ -151,14 +156,17 @@ def _baselines(changed: pd.DataFrame, examples: Examples) -> pd.DataFrame:
     """Return a row a task, model and score."""
     names = ["task", "model", "score_name", "n", "baseline", "baseline_low", "baseline_high", "unread_clean"]
     rows = changed[names].drop_duplicates(["task", "model", "score_name"])
-    return rows.merge(examples.clean.drop(columns=["weights"]), on=["task", "model"], how="left")
+    return rows.merge(examples.clean.drop(columns=["weights"]), on=["task", "model", "score_name"], how="left")
 
 
-def _near_the_floor(changed: pd.DataFrame, examples: Examples) -> tuple[str, ...]:
-    """Return which models are on clean texts not better than answers that do not follow from the text."""
-    table = _baselines(changed, examples)
-    floored = table[table["score_name"].isin(["accuracy", "rougeL"]) & table["floor"].notna()]
-    low = floored[floored["baseline_low"].fillna(floored["baseline"]).astype(float) <= floored["floor"].astype(float)]
+def near_the_floor(scores: pd.DataFrame, examples: Examples, headlines: Mapping[str, str]) -> pd.DataFrame:
+    """Return a row a task and model whose main score on clean texts may be that of answers that ask no text."""
+    table = _baselines(changes(scores, examples.changes), examples)
+    main = table[(table["score_name"] == table["task"].map(dict(headlines))) & table["floor"].notna()]
+    return main[main["baseline_low"].fillna(main["baseline"]).astype(float) <= main["floor"].astype(float)]
+
+
+def _floored(low: pd.DataFrame) -> tuple[str, ...]:
     who = "; ".join(f"{row.task} · {row.model} ({row.baseline:.3f}, floor {row.floor:.3f})" for row in low.itertuples())
     told = "Not clearly above their floor on clean texts (within the 95 % interval), so that their changes say little: "
     return (
@@ -188,11 +196,8 @@ def _sentences(changed: pd.DataFrame, flips: pd.DataFrame) -> tuple[str, ...]:
             f"{len(lost)} scenarios dropped catastrophically; {sure} of them stay so in at least 95 % of the resamples "
             "of their texts, with a change beyond chance."
         )
-    told.append(
-        "No cell got better beyond what redrawing its disturbance would do."
-        if better.empty
-        else f"{len(better)} cells got better beyond what redrawing their disturbance would do: {_cells(better)}."
-    )
+    number = {0: "No cell", 1: "1 cell"}.get(len(better), f"{len(better)} cells")
+    told.append(f"{number} got better by more than chance{': ' if len(better) else ''}{_cells(better)}.")
     return (*told, *_worst(changed))
 
 
