@@ -55,7 +55,7 @@ def analyse(folder: Path) -> None:
     seconds = time.perf_counter() - begun
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
     [told] = re.findall(r"^Seconds: .*$", ended.stdout, flags=re.MULTILINE)
-    tables = sum(float(number) for number in re.findall(r" ([0-9.]+)", told)[:3])
+    tables = sum(float(number) for number in re.findall(r" ([0-9.]+)", told.partition(", figures")[0]))
     page = (folder / "reports" / "large" / "index.html").stat().st_size / 1e6
     print(told)
     print(f"tables={tables:.0f} s all={seconds:.0f} s memory={memory:.2f} GB page={page:.1f} MB")
